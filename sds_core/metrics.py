@@ -22,7 +22,7 @@ class MetricKind(enum.StrEnum):
 
 
 class BucketCounts(Protocol):
-    """Durations in buckets, such as `sds_core.observer.histogram.Histogram`.
+    """Counts of durations in buckets, such as `sds_core.observer.histogram.Histogram`.
 
     This class is a protocol, so that no package has to import `Histogram` from another
     package.
@@ -30,7 +30,7 @@ class BucketCounts(Protocol):
 
     @property
     def counts(self) -> Sequence[int]:
-        """Number of durations in each bucket, without those of smaller buckets."""
+        """Number of durations in each bucket; the numbers are not cumulative."""
 
     @property
     def sum_ms(self) -> int:
@@ -38,10 +38,13 @@ class BucketCounts(Protocol):
 
 
 Value = int | float | BucketCounts
-"""Value of a sample. A histogram counts milliseconds, but is exported in seconds."""
+"""Value of a sample.
+
+A histogram's buckets are in milliseconds; the exporter converts them to seconds.
+"""
 
 Sample = tuple[tuple[str, ...], Value]
-"""Values of the labels in `Metric.labels`, and the value of the sample."""
+"""Label values in the order of `Metric.labels`, and the value of the sample."""
 
 Source = TypeVar("Source")
 
@@ -58,8 +61,9 @@ class Metric(Generic[Source]):
             `observer` or `node`).
         samples: Function that returns the samples of a source. If it returns no
             samples, no series is exported.
-        summable: Whether a sum over several sources is meaningful. If so, the sum over
-            sources without a label of their own is exported as the source `other`.
+        summable: Whether a sum over several sources is meaningful. If so, the exporter
+            adds up the sources that get no label of their own, and exports the sum as
+            the source `other`.
     """
 
     name: str
@@ -91,5 +95,5 @@ def one_sample(
 
 
 def in_seconds(milliseconds: int | None) -> float | None:
-    """Convert a duration to seconds, the base unit of Prometheus; None stays None."""
+    """Convert milliseconds to seconds, Prometheus' base unit; None stays None."""
     return None if milliseconds is None else milliseconds / 1000

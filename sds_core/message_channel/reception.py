@@ -36,12 +36,14 @@ class Reception(Behaviour):
             )
         if frame.dialect is not self._profile.dialect:
             return ignored(IgnoredReason.FOREIGN_DIALECT, message_id, frame.dialect)
-        # Even if this frame is ignored, it answers requests for its message.
+        # This frame answers the participants that requested its message, even if we
+        # ignore the frame below. So our own queued answer is dropped.
         if frame.kind is FrameKind.CONTENT:
             self._repairer.responses.remove(message_id)
         is_missing = message_id in self._incoming.missing
-        # After a restore from an older snapshot, the participant may receive its own
-        # messages as missing messages.
+        # After a restore from an old snapshot, the participant lacks the messages that
+        # it sent later. If one of these is missing, its frame is not ignored as an
+        # echo.
         if frame.sender_id == self._participant_id and not is_missing:
             self._learn_hint(message_id, retrieval_hint)
             return ignored(IgnoredReason.OWN_ECHO, message_id)
@@ -66,7 +68,8 @@ class Reception(Behaviour):
             and entry.message_id not in (message_id, "")
         ]
         if unknown and self._log.is_older(frame.lamport or 0, message_id):
-            # The message is so old that the log may have dropped its dependencies.
+            # The message is so old that the log may have contained and dropped its
+            # dependencies, so they do not become missing.
             unknown = []
         refused = refusal(frame, unknown, now_ms, self._profile, self._lamport)
         if refused is not None:
@@ -83,8 +86,9 @@ class Reception(Behaviour):
     ) -> list[Event]:
         """Apply an accepted content or sync frame to the state.
 
-        If the log may have held and dropped the message, the frame has all effects
-        except the delivery.
+        If the log may have contained and dropped the message, the message is not
+        delivered, and its unknown dependencies are ignored. The frame then has the
+        other effects of a sync frame, and its id is added to the bloom filter.
         """
         message_id = frame.message_id
         sender_id = frame.sender_id
@@ -97,7 +101,8 @@ class Reception(Behaviour):
         if is_content and self._may_have_been_here(frame):
             is_content, unknown = False, []
             events.append(Ignored(IgnoredReason.OLDER_THAN_LOG, message_id))
-            # Without this check, repeated copies would fill the filter.
+            # If each copy of a message added its id, the bloom filter would reach its
+            # limit and drop other ids.
             if not self._bloom.contains(message_id):
                 self._bloom.add(message_id)
         elif is_content:
@@ -117,7 +122,8 @@ class Reception(Behaviour):
             events += self._outgoing.review(frame, others)
         if frame.repair_request and self._profile.repair and not is_own:
             events += self._repairer.take_requests(frame, now_ms)
-        # Usually, all messages in the log have a hint, so the loop is skipped.
+        # Usually, all messages in the log have a retrieval hint and no message waits,
+        # so the loop is skipped.
         hintless, waiting = self._log.hintless, self._incoming.waiting
         if hintless or waiting:
             for entry in frame.causal_history:
@@ -136,7 +142,7 @@ class Reception(Behaviour):
         return events
 
     def _may_have_been_here(self, frame: Frame) -> bool:
-        """Return whether the log may have held and dropped this message."""
+        """Return whether the log may have contained and dropped this message."""
         message_id = frame.message_id
         return (
             message_id not in self._incoming.missing
@@ -145,12 +151,15 @@ class Reception(Behaviour):
         )
 
     def take_copy(self, message_id: str, hint: bytes) -> None:
-        """Repeat the effects that an ignored frame had on answers and hints."""
+        """Repeat the effects of a recorded copy, a frame that `receive` ignored.
+
+        The message's queued answer is dropped, and the copy's hint is stored.
+        """
         self._repairer.responses.remove(message_id)
         self._learn_hint(message_id, hint)
 
     def note_hint(self, message_id: str, hint: bytes) -> bool:
-        """Store a hint that the application passed; return whether it was stored."""
+        """Store a retrieval hint from the application; return whether it was stored."""
         if len(hint) > self._profile.hint_limit:
             return False
         is_logged = self._log.note_hint(message_id, hint)
@@ -160,7 +169,7 @@ class Reception(Behaviour):
         return is_logged or waiting is not None
 
     def _learn_hint(self, message_id: str, hint: bytes) -> None:
-        """Store a late hint for a message that has none."""
+        """Store a retrieval hint for a message that has no hint yet."""
         if 0 < len(hint) <= self._profile.hint_limit:
             self._log.learn_hint(message_id, hint)
             self._incoming.learn_hint(message_id, hint)

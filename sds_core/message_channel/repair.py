@@ -1,4 +1,4 @@
-"""SDS-R: when a participant requests a missing message, and when it answers a request.
+"""Decides when a participant requests missing messages and answers requests (SDS-R).
 
 Sources: the SDS-R implementation guide; js-waku packages/sds message_channel/repair;
 nim-sds sds/sds_utils.nim.
@@ -19,15 +19,16 @@ from sds_core.wire import HistoryEntry, HistoryEntryLike
 Priority = TypeVar("Priority", int, tuple[bool, int])
 
 _MOST_OUTDATED = 64
-"""If the heap has more outdated pairs than entries plus this number, it is rebuilt."""
+"""How many more outdated pairs than ids a queue's heap may have before a rebuild."""
 
 
 class PriorityQueue(Generic[Priority]):
     """Message ids in ascending order of priority, then of id.
 
-    Source: SDS-R guide, "Performance Recommendations". If an entry is removed or
-    changed, its old pair of priority and id stays in the heap until it reaches the top.
-    If the heap has far more outdated pairs than entries, it is rebuilt.
+    Source: SDS-R guide, "Performance Recommendations". The queue uses a heap of pairs
+    (priority, id). If an id is removed or gets another priority, its outdated pair
+    stays in the heap until the pair reaches the top. If the heap has far more outdated
+    pairs than the queue has ids, the heap is rebuilt.
     """
 
     __slots__ = ("_heap", "_priorities")
@@ -79,20 +80,21 @@ class PriorityQueue(Generic[Priority]):
                 return message_id
 
     def pop_up_to(self, last: Priority) -> Iterator[str]:
-        """Remove and yield the ids with at most this priority, the lowest first."""
+        """Remove and yield the ids of priority `last` or lower, the lowest first."""
         while (first := self.first()) is not None and first[0] <= last:
             del self._priorities[first[1]]
             yield first[1]
 
     def smallest_up_to(self, last: Priority, count: int) -> list[str]:
-        """Return up to `count` ids with at most this priority, the lowest first."""
+        """Return up to `count` ids of priority `last` or lower, the lowest first."""
         found: list[tuple[Priority, str]] = []
         while len(found) < count:
             first = self.first()
             if first is None or first[0] > last:
                 break
             found.append(heappop(self._heap))
-            # If an id was removed and added again, the heap may hold its pair twice.
+            # If an id was removed and added again with the same priority, the heap may
+            # contain its pair twice.
             while self._heap and self._heap[0] == first:
                 heappop(self._heap)
         for pair in found:
@@ -108,7 +110,7 @@ _PARTICIPANTS_PER_GROUP = 128
 
 
 def request_offset_ms(participant_id: str, message_id: str, profile: Profile) -> int:
-    """Return the time until T_req in ms; it is in the range [T_min, T_max)."""
+    """Return the offset of T_req from the start of the wait, in [T_min, T_max) ms."""
     return repair_timing.request_offset_ms(
         participant_id,
         message_id,
@@ -121,7 +123,7 @@ def request_offset_ms(participant_id: str, message_id: str, profile: Profile) ->
 def response_offset_ms(
     participant_id: str, sender_id: str, message_id: str, profile: Profile
 ) -> int:
-    """Return the time until T_resp in ms; it is in the range [0, T_max)."""
+    """Return the offset of T_resp from the receipt of the request, in [0, T_max) ms."""
     return repair_timing.response_offset_ms(
         participant_id, sender_id, message_id, profile.t_max_ms, profile.repair_hash
     )
@@ -146,20 +148,22 @@ def in_response_group(
 
 
 class RepairRequests:
-    """The outgoing repair request buffer: missing messages that we request."""
+    """The outgoing repair request buffer: our requests for missing messages."""
 
     __slots__ = ("_entries", "_evictable", "_held", "_profile", "_waiting")
 
     def __init__(self, profile: Profile) -> None:
         self._profile = profile
-        # Snapshots need the entries in order of insertion.
+        # History entry and T_req of each request, by message id. Snapshots need the
+        # order of insertion.
         self._entries: dict[str, tuple[HistoryEntry, int]] = {}
-        # Requests that wait for a frame of ours; the priority is T_req.
+        # Requests that wait to be sent in a frame of ours; the priority is T_req.
         self._waiting: PriorityQueue[int] = PriorityQueue()
         # Requests that we or others have sent; the priority is the time from which we
         # may repeat them.
         self._held: PriorityQueue[int] = PriorityQueue()
-        # All entries in order of eviction from a full buffer: sent requests come first.
+        # All requests, in the order in which a full buffer drops them: requests that we
+        # or others have sent come first.
         self._evictable: PriorityQueue[tuple[bool, int]] = PriorityQueue()
 
     def __contains__(self, message_id: str) -> bool:
@@ -168,19 +172,19 @@ class RepairRequests:
 
     @property
     def has_waiting(self) -> bool:
-        """Whether requests wait for a frame of ours."""
+        """Whether requests wait to be sent in a frame of ours."""
         return bool(self._entries) and len(self._waiting) > 0
 
     @property
     def due_ms(self) -> float:
-        """First T_req of the requests that wait for a frame, Unix ms; inf if none."""
+        """Earliest T_req of the requests that wait to be sent, Unix ms; inf if none."""
         first = self._waiting.first()
         return inf if first is None else first[0]
 
     @property
     def next_ms(self) -> float:
-        """When the next request expires, Unix ms; inf if none does."""
-        # With ONCE, requests do not expire.
+        """When the next request expires, Unix ms; inf if no request will expire."""
+        # With `AfterRequest.ONCE`, requests do not expire.
         if not self._entries or self._profile.after_request is AfterRequest.ONCE:
             return inf
         waiting, held = self._waiting.first(), self._held.first()
@@ -190,7 +194,7 @@ class RepairRequests:
         )
 
     def add(self, entry: HistoryEntry, t_req_ms: int) -> str | None:
-        """Queue a request; return the id of the request that a full buffer drops.
+        """Queue a request; if the buffer was full, drop one and return its id.
 
         If the buffer already has a request for the message, the call has no effect.
         """
@@ -213,14 +217,14 @@ class RepairRequests:
             self._entries[entry.message_id] = (entry, found[1])
 
     def remove(self, message_id: str) -> None:
-        """Drop an entry if it exists."""
+        """Drop the request for a message, if the buffer has one."""
         if self._entries.pop(message_id, None) is not None:
             self._waiting.remove(message_id)
             self._held.remove(message_id)
             self._evictable.remove(message_id)
 
     def requested_by_another(self, message_id: str, now_ms: int) -> None:
-        """Postpone or drop our request; another participant requested the message."""
+        """Postpone or drop our request, because another participant sent one."""
         if message_id not in self._entries:
             return
         if self._profile.after_request is AfterRequest.ASK_AGAIN:
@@ -229,7 +233,7 @@ class RepairRequests:
             self.remove(message_id)
 
     def due(self, now_ms: int) -> list[HistoryEntry]:
-        """Return the requests that our next frame may carry, oldest T_req first."""
+        """Return the requests that our next frame may carry, earliest T_req first."""
         due = self._waiting.smallest_up_to(now_ms, self._profile.requests_per_message)
         return [self._entries[message_id][0] for message_id in due]
 
@@ -259,14 +263,18 @@ class RepairRequests:
             self._rank(message_id, is_held=False)
 
     def state(self) -> list[tuple[HistoryEntry, int, int | None]]:
-        """Return each request: its entry, T_req, and when it may be repeated."""
+        """Return each request's history entry, T_req and repeat time, for a snapshot.
+
+        The times are in Unix ms. The repeat time is None if the request waits to be
+        sent.
+        """
         return [
             (entry, t_req, self._held.get(message_id))
             for message_id, (entry, t_req) in self._entries.items()
         ]
 
     def restore(self, state: list[tuple[HistoryEntry, int, int | None]]) -> None:
-        """Restore the result of `state`."""
+        """Restore the requests that `state` returned."""
         for entry, t_req, held_until_ms in state:
             self.add(entry, t_req)
             if held_until_ms is not None:
@@ -292,7 +300,7 @@ class RepairRequests:
 
 
 class RepairResponses:
-    """The incoming repair request buffer: messages that we send as answers."""
+    """The incoming repair request buffer: our queued answers to received requests."""
 
     __slots__ = ("_due_ms", "_evictable", "_profile")
 
@@ -312,7 +320,7 @@ class RepairResponses:
         return inf if first is None else first[0]
 
     def add(self, message_id: str, t_resp_ms: int) -> str | None:
-        """Queue a new answer; return the id of the answer that a full buffer drops."""
+        """Queue a new answer; if the buffer was full, drop one and return its id."""
         self._due_ms.put(message_id, t_resp_ms)
         self._evictable.put(message_id, _eviction_rank(t_resp_ms, self._profile))
         if len(self._due_ms) <= self._profile.repair_buffer_limit:
@@ -327,7 +335,7 @@ class RepairResponses:
         return self._due_ms.remove(message_id)
 
     def take_due(self, now_ms: int) -> Iterator[str]:
-        """Remove and yield the ids of the answers that are due, oldest T_resp first."""
+        """Remove the answers that are due; yield their ids, earliest T_resp first."""
         for message_id in self._due_ms.pop_up_to(now_ms):
             self._evictable.remove(message_id)
             yield message_id
@@ -337,7 +345,7 @@ class RepairResponses:
         return self._due_ms.items()
 
     def restore(self, state: dict[str, int]) -> None:
-        """Restore the result of `state`."""
+        """Restore the answers that `state` returned."""
         for message_id, t_resp_ms in state.items():
             self.add(message_id, t_resp_ms)
 

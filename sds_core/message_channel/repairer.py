@@ -42,8 +42,8 @@ class AnswersGiven(NamedTuple):
 class AnswerBudget:
     """Limits the answers that are sent in a sweep period (`Profile.repair_sweep_ms`).
 
-    Without this limit, which the guide lacks, one short frame could cause a broadcast
-    of all stored messages.
+    The SDS-R guide has no such limits. Without them, one short frame could request all
+    stored messages, and we would broadcast them all.
     """
 
     __slots__ = ("_profile", "_started_ms", "given")
@@ -61,12 +61,20 @@ class AnswerBudget:
         return not self._is_spent()
 
     def spend(self, size_bytes: int) -> None:
-        """Record an answer; the last answer of a period may exceed the byte limit."""
+        """Record an answer.
+
+        The limits are checked before each answer, without its size. So the last answer
+        of a period may exceed the byte limit.
+        """
         period, answers, so_far = self.given
         self.given = AnswersGiven(period, answers + 1, so_far + size_bytes)
 
     def next_ms(self, due_ms: float) -> int:
-        """Return the start of the first period in which a due answer may be sent."""
+        """Return the start of the first sweep period that may send an answer.
+
+        Args:
+            due_ms: When the answer is due, Unix ms.
+        """
         period_ms = self._profile.repair_sweep_ms
         periods = max(0, int(-((self._started_ms - due_ms) // period_ms)))
         if self._is_spent():
@@ -83,9 +91,9 @@ class AnswerBudget:
 class Participants:
     """Other participants that sent a frame lately.
 
-    Their number sets the number of response groups. A participant that is silent for
-    too long is dropped. If the number of participants exceeds the limit, the
-    participant with the oldest last frame is dropped.
+    The number of these participants determines the number of response groups. A
+    participant that is silent for too long is dropped. If the number of participants
+    exceeds the limit, the participant with the oldest last frame is dropped.
     """
 
     __slots__ = ("_forgotten_after_ms", "_last_frame_ms", "_limit")
@@ -93,8 +101,8 @@ class Participants:
     def __init__(self, profile: Profile) -> None:
         self._forgotten_after_ms = profile.participant_forgotten_after_ms
         self._limit = profile.participants_limit
-        # Participants are in the order of their last frames. An OrderedDict finds its
-        # first entry in constant time.
+        # Time of each participant's last frame, oldest first. An OrderedDict finds the
+        # oldest in constant time.
         self._last_frame_ms: OrderedDict[str, int] = OrderedDict()
 
     def __len__(self) -> int:
@@ -119,7 +127,7 @@ class Participants:
         return dict(self._last_frame_ms)
 
     def restore(self, state: dict[str, int]) -> None:
-        """Restore the result of `state`."""
+        """Restore the participants that `state` returned."""
         self._last_frame_ms = OrderedDict(state)
 
 
@@ -132,7 +140,7 @@ class Repairer:
     Attributes:
         requests: Our requests for missing messages.
         responses: Our queued answers to requests from others.
-        retained: Whole messages for our answers.
+        retained: Whole messages that we store for later answers.
     """
 
     def __init__(self, participant_id: str, profile: Profile, started_ms: int) -> None:
@@ -147,9 +155,11 @@ class Repairer:
     def named(self, entry: HistoryEntry, since_ms: int, now_ms: int) -> Iterator[Event]:
         """Queue a request for a missing message that a received history names.
 
-        With ASK_AGAIN, T_req counts from `since_ms`, when the message was first
-        missing, but from T_max before now at the earliest. If T_req counted from now, a
-        full buffer could drop each request before its T_req.
+        T_req counts from `now_ms`. With `AfterRequest.ASK_AGAIN`, it counts from
+        `since_ms`, when the message was first noticed as missing, or from T_max before
+        `now_ms` if that is later. If it counted from `now_ms`, each new request for a
+        message would start the wait again, and a full buffer could drop each request
+        before its T_req.
         """
         if self._profile.after_request is AfterRequest.ASK_AGAIN:
             return self.ask_for(entry, max(since_ms, now_ms - self._profile.t_max_ms))
@@ -171,7 +181,7 @@ class Repairer:
     def take_requests(self, frame: Frame, now_ms: int) -> list[Event]:
         """Queue our answers to a frame's requests (SDS-R guide, "When RECEIVING").
 
-        Requests beyond `Profile.requests_taken_per_message` are not read.
+        Only the first `Profile.requests_taken_per_message` requests are read.
         """
         events: list[Event] = []
         ours: list[str] = []
@@ -206,8 +216,8 @@ class Repairer:
     def answer(self, now_ms: int) -> Step:
         """Broadcast the answers that are due, if their messages are still stored.
 
-        Answers beyond the profile's limits stay queued until the next sweep, unless
-        another participant sends them first.
+        Answers beyond the profile's limits stay queued for a later sweep. A queued
+        answer is dropped if another participant sends the message first.
         """
         broadcasts: list[Broadcast] = []
         events: list[Event] = []
@@ -221,7 +231,7 @@ class Repairer:
         return Step(broadcasts, events)
 
     def next_answer_ms(self) -> float:
-        """Return when the next sweep with an answer is due, Unix ms; inf if none is."""
+        """Return when the next answer may be sent, Unix ms; inf if none is queued."""
         due_ms = self.responses.next_ms
         return inf if due_ms == inf else self.budget.next_ms(due_ms)
 

@@ -9,7 +9,7 @@ from sds_core.message_channel.sized_dict import SizedDict
 
 
 class Retained(NamedTuple):
-    """One message as it was on the wire."""
+    """A stored message; `value` is its frame as it was on the wire."""
 
     value: bytes
     sender_id: str
@@ -30,7 +30,7 @@ class RetainedMessages:
         )
 
     def get(self, message_id: str, now_ms: int) -> Retained | None:
-        """Return a message; None if it is not stored any more."""
+        """Return a message; None if it is not stored, or was stored too long ago."""
         stored = self._messages.get(message_id)
         if stored is None or self._is_too_old(stored, now_ms):
             return None
@@ -50,7 +50,7 @@ class RetainedMessages:
         return dict(self._messages)
 
     def restore(self, state: dict[str, Retained]) -> None:
-        """Restore the result of `state`."""
+        """Restore the messages that `state` returned."""
         self._messages.update(state)
 
     def _is_too_old(self, stored: Retained, now_ms: int) -> bool:

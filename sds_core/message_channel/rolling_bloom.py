@@ -6,15 +6,16 @@ from sds_core.message_channel.profile import Profile
 from sds_core.wire import BloomFilter
 
 _MOST_PENDING = 1_024
-"""Maximum number of ids that the filter lacks; adding ids together saves calls."""
+"""Maximum number of new ids that are collected before one call adds them all."""
 
 
 class RollingBloom:
-    """A bloom filter that drops old ids when it reaches its limit.
+    """A bloom filter that drops old ids when it has more ids than its limit.
 
-    At the limit, the filter is rebuilt from the newest ids (SDS, "Participant state").
-    New ids are added together when the filter is needed, which is seldom: a participant
-    receives far more frames than it sends.
+    It is then rebuilt from the newest ids (SDS, "Participant state"). New ids are
+    collected, and added in one call when the filter is needed. This happens seldom,
+    because mainly sent frames need the filter, and a participant receives far more
+    frames than it sends.
     """
 
     __slots__ = ("_filter", "_ids", "_in_filter", "_profile", "_wire")
@@ -22,7 +23,8 @@ class RollingBloom:
     def __init__(self, profile: Profile) -> None:
         self._profile = profile
         self._filter: BloomFilter | None = None
-        # Ids, oldest first; the filter holds only the ids before index `_in_filter`.
+        # Ids, oldest first. The ids from index `_in_filter` on are not in the filter
+        # yet.
         self._ids: list[str] = []
         self._in_filter = 0
         self._wire: bytes | None = None
@@ -44,7 +46,7 @@ class RollingBloom:
             self._put_in()
 
     def contains(self, message_id: str) -> bool:
-        """Return whether the filter seems to hold an id; False is certain."""
+        """Return whether the filter seems to hold an id; only False is certain."""
         return self._put_in().contains(message_id)
 
     def to_wire(self) -> bytes:
@@ -54,14 +56,17 @@ class RollingBloom:
         return self._wire
 
     def state(self) -> tuple[bytes, list[str]]:
-        """Return the filter's wire form and the ids that it holds."""
+        """Return the filter's wire form, and the ids for the next rebuild.
+
+        If the filter is never rebuilt, the list is empty.
+        """
         return self.to_wire(), list(self._ids)
 
     def restore(self, wire: bytes, ids: list[str]) -> None:
-        """Restore the result of `state`.
+        """Restore the filter and the ids that `state` returned.
 
         Raises:
-            BloomError: The wire form is not a filter of this profile.
+            BloomError: `wire` is not the wire form of a filter of this profile.
         """
         self._filter = BloomFilter.from_wire(
             self._profile.dialect, wire, self._profile.bloom

@@ -10,14 +10,14 @@ V = TypeVar("V")
 
 
 class SizedDict(MutableMapping[str, V]):
-    """A dict of values by id, oldest first, that knows the sum of their sizes.
+    """A dict from ids to values, oldest first, with the total size of the values.
 
-    If untrusted senders choose the sizes of values, only a limit on this sum bounds the
-    memory.
+    If untrusted senders choose the sizes of values, a limit on their number does not
+    bound the memory. A limit on the total size does.
 
     Args:
-        size_of: Function that returns the size of a value in bytes. The size must not
-            change.
+        size_of: Function that returns the size of a value in bytes. The size of a
+            stored value must not change.
     """
 
     __slots__ = ("_entries", "_size_of", "size_bytes")
@@ -33,7 +33,7 @@ class SizedDict(MutableMapping[str, V]):
         return self._entries[message_id]
 
     def __setitem__(self, message_id: str, value: V) -> None:
-        """Add or replace a value; a new value keeps the position of the old value."""
+        """Add or replace a value; a replacement keeps the old value's position."""
         replaced = self._entries.get(message_id)
         if replaced is not None:
             self.size_bytes -= self._size_of(replaced)

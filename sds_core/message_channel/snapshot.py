@@ -1,7 +1,8 @@
 """Encodes the state of a participant as bytes, and decodes it.
 
-The bytes are sealed (`sds_core.sealed`). Add fields only at the end, with a default.
-Any other change needs a new version, and all versions must stay readable.
+`sds_core.sealed` adds a version and a checksum to the bytes. Add fields only at the end
+of a struct, with a default. Any other change of the structs needs a new version, and
+all versions must stay readable.
 """
 
 from __future__ import annotations
@@ -51,13 +52,16 @@ FREE: Final = frozenset(
         "requests_taken_per_message",
     }
 )
-"""Options that may differ after a restart if the stored state fits the new values."""
+"""Profile options that may change at a restart.
+
+The stored state must be within the limits of the new values.
+"""
 
 
 class OutgoingState(msgspec.Struct, array_like=True):
     """One entry of the outgoing buffer; `retry_ms` is None if no retry is planned.
 
-    `filters` is None in older snapshots.
+    In snapshots of older versions, `filters` is None.
     """
 
     message_id: str
@@ -81,7 +85,7 @@ class WaitingState(msgspec.Struct, array_like=True):
 
 
 class State(msgspec.Struct, array_like=True, kw_only=True):
-    """Everything that a participant remembers; lists are in their buffers' order."""
+    """The whole state of a participant; each list is in the order of its buffer."""
 
     channel_id: str
     participant_id: str
@@ -114,11 +118,11 @@ class State(msgspec.Struct, array_like=True, kw_only=True):
 
 
 SEAL = Seal(VERSION, State, SnapshotError)
-"""Encodes states as bytes."""
+"""Encodes a `State` as bytes, and decodes it."""
 
 
 def state_of(parts: Parts) -> State:
-    """Return the state of a participant in the form of a snapshot."""
+    """Return the state of a participant in the form that a snapshot stores."""
     incoming, repairer = parts.incoming, parts.repairer
     return State(
         channel_id=parts.channel_id,
@@ -160,8 +164,7 @@ def restored(state: State, profile: Profile, random: Random) -> Parts:
     Raises:
         WireError: A stored filter or message cannot be read.
     """
-    # Older snapshots lack the time of the participant's last frame and the time of the
-    # last call.
+    # Snapshots of older versions lack `own_frame_ms` and `last_ms`.
     own_frame_ms = state.own_frame_ms or state.started_ms
     sync = SyncTimer(profile, random, state.next_sync_ms, own_frame_ms, state.owed_to)
     parts = Parts.empty(
@@ -202,7 +205,8 @@ def restored(state: State, profile: Profile, random: Random) -> Parts:
 def _received(state: State) -> int:
     """Return the number of messages that the participant received.
 
-    For snapshots up to 0.14, the result is a lower bound.
+    Snapshots of version 0.14 or earlier do not contain this number, so the result for
+    them is a lower bound.
     """
     if state.received is not None:
         return state.received
@@ -269,8 +273,8 @@ def check_fit(state: State, profile: Profile) -> None:
     """Check that a stored state fits the profile of the restored participant.
 
     Raises:
-        SnapshotError: A fixed option differs, or the state exceeds a limit of the
-            profile.
+        SnapshotError: An option that must not change differs, or the state exceeds a
+            limit of the profile.
     """
     if state.log_order is not profile.log_order:
         detail = (
@@ -324,6 +328,6 @@ def _needed(state: State) -> dict[str, int]:
 
 
 def options_of(profile: Profile) -> dict[str, str]:
-    """Return the options that must not change at a restart, as text."""
+    """Return the values, as text, of the options that must not change at a restart."""
     names = (field.name for field in fields(Profile))
     return {name: str(getattr(profile, name)) for name in names if name not in FREE}

@@ -68,7 +68,11 @@ class Sweeps(Behaviour):
         )
 
     def resume(self, now_ms: int) -> bool:
-        """Extend waits by the time since the last call; return whether time passed."""
+        """Extend waits by the time that passed since the last call before the restart.
+
+        Returns:
+            Whether any time passed.
+        """
         off_ms = self._uptime.off_ms(now_ms)
         if off_ms:
             self._incoming.put_off(off_ms)

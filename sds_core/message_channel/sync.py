@@ -11,10 +11,10 @@ from typing import Final
 
 from sds_core.message_channel.profile import Profile
 
-# After each frame, the time until the next sync message is drawn at random, and
-# multiplied by the factor for this kind of frame. The factor for received content is
-# small, because the sync message acknowledges the content. The factors come from
-# js-waku's ReliableChannel.
+# After each frame, a random time is multiplied by the factor for this kind of frame.
+# The product is the time until our next sync message. The factor for received content
+# is small, so that our sync message acknowledges the content soon. The factors come
+# from js-waku's ReliableChannel.
 AFTER_CONTENT_SENT: Final = 1.0
 AFTER_CONTENT_RECEIVED: Final = 0.5
 AFTER_SYNC_RECEIVED: Final = 1.0
@@ -22,21 +22,21 @@ AFTER_SYNC_SENT: Final = 2.0
 
 
 class SyncTimer:
-    """Plans sync messages; in a busy channel, few are sent (SDS, "Periodic Sync").
+    """Plans our sync messages, which are few in a busy channel (SDS, "Periodic Sync").
 
     A sync message acknowledges received content, so received content makes our next
-    sync message earlier. A sync message of another participant delays ours, unless only
-    this participant sent content that our sync message would acknowledge. The delay has
-    a limit (`Profile.sync_put_off_limit`). While repair requests wait for a frame,
-    nothing delays our sync message (SDS-R guide, "Periodic Sync Messages").
+    sync message earlier. A sync message of another participant delays ours, unless all
+    content that ours would acknowledge is from that participant. The delay has a limit
+    (`Profile.sync_put_off_limit`). While repair requests wait to be sent, nothing
+    delays our sync message (SDS-R guide, "Periodic Sync Messages").
 
     Attributes:
         next_ms: When our next sync message is due, Unix ms.
         own_frame_ms: Time of our last frame, Unix ms; the start time if we have sent no
             frame.
-        owed_to: Sender of the content that arrived after `own_frame_ms` and that no
-            sync message has acknowledged. Empty if no such content exists, or if it has
-            several senders.
+        owed_to: Sender of the unacknowledged content: content that arrived after
+            `own_frame_ms`, if no sync message has acknowledged it yet. Empty if no
+            unacknowledged content exists, or if several participants sent it.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class SyncTimer:
 
     @classmethod
     def started(cls, profile: Profile, random: Random, now_ms: int) -> SyncTimer:
-        """Return the timer of a new participant, with a first planned sync message."""
+        """Return a new participant's timer, with its first sync message planned."""
         self = cls(profile, random, now_ms, now_ms, "")
         self.next_ms += self._delay_ms(AFTER_CONTENT_SENT)
         return self
@@ -97,18 +97,19 @@ class SyncTimer:
         self.next_ms = now_ms + self._delay_ms(factor)
 
     def _own_frame(self, now_ms: int) -> None:
-        """Record our frame, which acknowledges all content.
+        """Record that we sent a frame, which acknowledges all received content.
 
-        The limit of the delay counts from this frame.
+        The maximum delay of our next sync message counts from this frame.
         """
         self.own_frame_ms = now_ms
         self.owed_to = ""
 
     def _latest_ms(self, others: int) -> float:
-        """Return the time until which traffic can delay the sync message, Unix ms.
+        """Return the latest time to which others' frames may delay our sync message.
 
-        The maximum delay is proportional to the number of participants, so a large
-        group does not send more sync messages than a small group.
+        The result is in Unix ms; inf if the profile has no limit. The maximum delay is
+        proportional to the number of participants, so a large group does not send more
+        sync messages than a small group.
         """
         if self._put_off_limit is None:
             return inf
@@ -118,9 +119,9 @@ class SyncTimer:
     def _plan(
         self, factor: float, now_ms: int, latest_ms: float, *, requests_wait: bool
     ) -> None:
-        """Draw the time of the next sync message, at most `latest_ms`."""
-        # If the interval is fixed (nim-sds), only our own sync messages set the next
-        # time. If repair requests wait, the sync message is never delayed.
+        """Draw a random time, at most `latest_ms`, for our next sync message."""
+        # If the interval is fixed (nim-sds), only `sync_sent` plans the next sync
+        # message. While repair requests wait, nothing delays the sync message.
         if self._least_share is None:
             return
         if requests_wait:

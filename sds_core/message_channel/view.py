@@ -12,13 +12,14 @@ from sds_core.wire import HistoryEntry, decode
 class SyncStatus(NamedTuple):
     """Numbers of received, missing and lost messages of a participant.
 
-    They mean the same as `syncStatus` of js-waku (packages/sdk
+    The numbers have the same meaning as in `syncStatus` of js-waku (packages/sdk
     src/reliable_channel/sync_status.ts), but a restart does not reset them.
 
     Attributes:
-        missing: Messages that a causal history named and that may still arrive.
-        lost: Messages for which the participant stopped waiting; at most
-            `Profile.missing_limit`.
+        missing: Number of messages that a causal history named, and that have not
+            arrived but may still arrive.
+        lost: Number of missing messages for which the participant stopped waiting; at
+            most `Profile.missing_limit`.
     """
 
     received: int
@@ -53,7 +54,10 @@ class ParticipantView(Behaviour):
 
     @property
     def possibly_acknowledged(self) -> tuple[str, ...]:
-        """Ids of our messages that only filters seem to acknowledge, oldest first."""
+        """Ids of our messages that bloom filters acknowledge, oldest first.
+
+        No causal history has acknowledged these messages yet.
+        """
         return self._outgoing.ids(are_possibly_acknowledged=True)
 
     @property
@@ -65,18 +69,21 @@ class ParticipantView(Behaviour):
     def missing(self) -> tuple[HistoryEntry, ...]:
         """History entries of missing messages, in the order of their first mention.
 
-        An entry has the newest retrieval hint; `retrieval_hints_of` also returns older
-        hints.
+        Each entry has only the newest retrieval hint of its message.
+        `retrieval_hints_of` also returns older hints.
         """
         return tuple(missing.entry for missing in self._incoming.missing.values())
 
     @property
     def next_request_ms(self) -> float:
-        """Time from which our frames carry a repair request, Unix ms; inf if none."""
+        """When our frames may carry the next repair request, Unix ms.
+
+        The time is inf if no request waits to be sent.
+        """
         return self._repairer.requests.due_ms
 
     def retrieval_hints_of(self, message_id: str) -> tuple[bytes, ...]:
-        """Return retrieval hints of a missing message, newest first."""
+        """Return the retrieval hints of a missing message, newest first."""
         missing = self._incoming.missing.get(message_id)
         return () if missing is None else missing.hints
 
@@ -87,7 +94,7 @@ class ParticipantView(Behaviour):
         return SyncStatus(incoming.received, len(incoming.missing), len(incoming.lost))
 
     def frame_of(self, message_id: str, now_ms: int) -> bytes | None:
-        """Return a message's frame, which the application can send to a peer that asks.
+        """Return a message's frame, for example to send it to a peer that requests it.
 
         The participant has the frames of messages in the outgoing buffer, of waiting
         messages, and of messages stored for repairs. For other messages, the result is

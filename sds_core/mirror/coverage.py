@@ -1,8 +1,8 @@
-"""Decides whether a message may be lost on all nodes from which a mirror reads.
+"""Decides whether all nodes from which a mirror reads may have lost a message.
 
-A node stores messages for the mirror in a small cache. If the node restarts, the cache
-is empty; if the cache is full, it drops messages silently. Another node may still have
-these messages.
+A node stores messages for the mirror in a small cache. If the node restarts, it loses
+the cached messages. If the cache is full, it drops messages silently. Another node may
+still have the lost messages.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class Coverage:
 
     Args:
         patience_ms: Maximum age at which the last answer of a node counts as current.
-            It allows for nodes that are read at different times.
-        goes_on: Whether the mirror ran before. If so, messages that nodes received
-            after that run can also be lost.
+            The maximum is more than 0, because nodes are read at different times.
+        goes_on: Whether the mirror ran before. If so, the mirror can also lose messages
+            that nodes received between the previous run and this run.
     """
 
     def __init__(
@@ -40,19 +40,19 @@ class Coverage:
         self._patience_ms = patience_ms
 
     def answered(self, node: str, at_ms: int) -> None:
-        """Record that a node returned all messages since its last answer."""
+        """Record that a node returned all messages received since its last answer."""
         span = self._spans[node]
         if span.since_ms is None:
             span.since_ms = at_ms
         span.until_ms = at_ms
 
     def interrupted(self, node: str, at_ms: int) -> bool:
-        """Record that a node may have lost messages since its last answer.
+        """Record that a node may have lost messages received since its last answer.
 
-        The result is True if these messages may be lost forever: no other node has
-        returned all messages since this node's last answer. Further calls return False
-        until this node answers again. If a new mirror has not read this node yet, the
-        result is False.
+        If no other node has returned all messages since this node's last answer, the
+        messages may be lost forever, and the result is True. Further calls for this
+        node return False until it answers again. If the mirror is new and has not read
+        this node yet, the result is False.
         """
         from_ms = self._spans[node].until_ms
         self._spans[node] = _Span()
@@ -65,7 +65,7 @@ class Coverage:
         )
 
     def has_answer_since(self, since_ms: int) -> bool:
-        """Return whether any node has answered since a time, Unix ms."""
+        """Return whether any node has answered at or after `since_ms`, Unix ms."""
         return any(
             span.until_ms is not None and span.until_ms >= since_ms
             for span in self._spans.values()

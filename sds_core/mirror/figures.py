@@ -10,7 +10,10 @@ from sds_core.mirror.selection import Skip
 
 
 class Source(enum.StrEnum):
-    """How the mirror received a message: header `source` in docs/records.md."""
+    """How the mirror received a message.
+
+    docs/records.md explains the values, at the header `source`.
+    """
 
     RELAY = "relay"
     FILTER = "filter"
@@ -26,12 +29,13 @@ class Loss(enum.StrEnum):
     RESUBSCRIBED = "resubscribed"
     """The node had lost the mirror's subscription, and with it the cache."""
     UNREACHABLE = "unreachable"
-    """The node was unreachable: it may have restarted and lost the subscription."""
+    """The node was unreachable, so it may have restarted and lost the subscription."""
     PAGE_CUT_OFF = "page_cut_off"
     """The node removed a page's messages from its cache, but the page arrived
     incomplete."""
     UNCLEAN_START = "unclean_start"
-    """The mirror was killed, perhaps after reading a page and before storing it."""
+    """The mirror was killed, perhaps after it read a page and before it stored the
+    page's messages."""
 
 
 @dataclass
@@ -190,4 +194,4 @@ MIRROR_METRICS: tuple[Metric[MirrorFigures], ...] = (
         lambda m: m.last_seq,
     ),
 )
-"""Metrics of the mirror itself, at its own `/metrics`."""
+"""Metrics of the mirror itself; its own `/metrics` shows them."""
