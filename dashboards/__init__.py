@@ -12,9 +12,10 @@ GROUPS = "mvds-groups"
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Base URLs that readers' browsers can reach, without a slash at the end.
+    """Base URLs of the links, without a slash at the end.
 
-    By default, a server other than the monitor has the runbooks, because the monitor
+    The browsers of readers must be able to open these URLs. The runbooks are on the
+    documentation's site or on the monitor. The default is the site, because the monitor
     may be down.
     """
 
@@ -23,7 +24,7 @@ class Links:
     runbook_url: str = "http://localhost:8000/runbooks"
 
     def runbook(self, alert: str) -> str:
-        """Return the URL of an alert's runbook, on the site or on the monitor."""
+        """Return the URL of an alert's runbook."""
         return f"{self.runbook_url}/{alert}"
 
     def dashboard(self, uid: str) -> str:

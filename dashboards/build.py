@@ -1,4 +1,4 @@
-"""Writes the files of Grafana and Prometheus: ``python -m dashboards.build``."""
+"""Writes files for Grafana and Prometheus; run it as ``python -m dashboards.build``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HEAD = "# Made by `python -m dashboards.build`; do not edit it by hand.\n"
 
 
 def files(links: Links) -> dict[Path, str]:
-    """Return the content of each generated file by its path in the output."""
+    """Return the content of each generated file, by path in the output directory."""
     grafana = {
         Path("grafana", f"{uid}.json"): _json(dashboard)
         for uid, dashboard in dashboards(links).items()

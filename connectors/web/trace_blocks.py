@@ -1,4 +1,4 @@
-"""A trace as a picture and tables, for the file of `trace --html` and for the page."""
+"""Shows a trace as a picture and tables, on a page or in a file of `trace --html`."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ from sds_core.trace.words import (
 )
 
 MOST_LANES = 40
-"""Maximum number of lanes: untrusted clients can invent names."""
+"""Maximum number of participants, and of taps, that have a lane of their own. Untrusted
+clients can invent any number of names."""
 
 _MONITOR = "the monitor"
 
 
 def summary_of(trace: Trace) -> str:
-    """Return the most important conclusion that still holds, as a sentence."""
+    """Return the most important conclusion that is not revoked, as a sentence."""
     summary = trace.evidence.summary
     if summary is None:
         return "The monitor cannot conclude anything yet."
@@ -36,9 +37,10 @@ def summary_of(trace: Trace) -> str:
 
 
 def blocks_of(trace: Trace, anchor: str) -> list[Block]:
-    """Return picture and tables of a trace.
+    """Return the picture and the tables of a trace.
 
-    `anchor` is the prefix of row ids, unique among the traces of the page.
+    `anchor` is the prefix of the ids of rows. Each trace on a page needs a prefix of
+    its own.
     """
     steps = trace.evidence.steps
     after = [relative_time(step.at_ms - trace.begin_ms) for step in steps]
@@ -72,7 +74,7 @@ def blocks_of(trace: Trace, anchor: str) -> list[Block]:
 
 
 def trace_report(traces: Sequence[Trace]) -> Report:
-    """Return the report on some traced messages."""
+    """Return a report with a section for each traced message."""
     sections = [
         Section(
             f"Message {words.short(one.message_id)}",
@@ -123,7 +125,7 @@ def _lanes(trace: Trace, after: Sequence[str], anchor: str) -> Lanes:
 
 
 def _places(names: Sequence[str], first: int) -> tuple[dict[str, int], list[str]]:
-    # The last lane has all names without a lane of their own.
+    # All names beyond the first `MOST_LANES` share one lane, which is the last.
     labels = [words.short(name) for name in names[:MOST_LANES]]
     if len(names) > MOST_LANES:
         labels.append(words.counted(len(names) - MOST_LANES, "other"))

@@ -1,4 +1,4 @@
-"""Computes the growth of a view's figures per interval from per-minute aggregates.
+"""Computes from per-minute aggregates how a view's figures grow in each interval.
 
 A row of the history has the view's totals at the end of its minute. A minute in which
 nothing changed has no row.
@@ -33,17 +33,18 @@ FindMinutes = Callable[[str, int, int, Collection[str]], Sequence[Row]]
 
 
 class Growth(Counter[str | tuple[str, int]]):
-    """Amounts by which the figures grew in an interval.
+    """For each figure, the amount by which the figure grew in an interval.
 
-    A key is the name of a field of the totals; for durations, a pair of field name and
-    bucket number.
+    A key is the name of a field of the totals. A histogram of durations has a key for
+    each bucket: a pair of the field's name and the bucket's number.
     """
 
     @classmethod
     def of_row(cls, table: FigureTable[Any], row: Mapping[str, Any]) -> Growth:
-        """Return the figures in a row of the history, as growth from zero.
+        """Return the figures in a row of the history; they count as growth from zero.
 
-        A figure that the row lacks counts as zero: a row may be older than the figure.
+        If the row lacks a figure, the figure is zero. A version of the monitor that did
+        not know the figure may have written the row.
         """
         growth = cls()
         for figure in table.grown:
@@ -57,17 +58,18 @@ class Growth(Counter[str | tuple[str, int]]):
         return growth
 
     def histogram(self, field: str) -> Histogram:
-        """Return the growth of a histogram of durations; its sum is unknown."""
+        """Return the growth of a histogram of durations, without the durations' sum."""
         return Histogram([self[field, n] for n in range(len(BUCKETS_MS) + 1)])
 
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """The growth of a view's figures per interval.
+    """The growth of a view's figures in consecutive intervals.
 
     Attributes:
         begin_ms: Start of the first interval, event time, Unix ms.
-        growth: Growth in each interval; None if the figures at its start are unknown.
+        growth: Growth in each interval; None if the figures at the interval's start are
+            unknown.
     """
 
     begin_ms: int
@@ -98,11 +100,12 @@ def recent_trend(
     clock_ms: int,
     hours: Hours,
 ) -> Trend:
-    """Return the trend of the last hours, up to the interval that contains the clock.
+    """Return a view's trend in the last `hours`; the last interval contains `clock_ms`.
 
-    The trend begins with the first known figures, so the trend of a new view has fewer
-    and shorter intervals. `first_event_ms` is the event time of the view's first event
-    on this checkpoint, Unix ms. Rows before this time belong to another checkpoint.
+    If the figures at the start of these hours are not known, the trend begins with the
+    first known figures. It then has fewer intervals, or shorter ones.
+    `first_event_ms` is the event time of the view's first event on this checkpoint,
+    Unix ms. Rows of the history before this time belong to another checkpoint.
 
     Raises:
         NoHistory: The history does not exist.
@@ -116,8 +119,9 @@ def recent_trend(
     earlier = [row for row in rows if row["minute"] < begin_ms]
     rows = rows[len(earlier) :]
     if rows and not earlier:
-        # The view was quiet or is new. A search in the 24 hours before the trend reads
-        # files of at most one further day.
+        # The interval before the trend has no row, because the view was quiet or is
+        # new. Search the 24 hours before the trend: the search reads files of at most
+        # one further day.
         before_ms = begin_ms - 24 * _HOUR_MS
         earlier = list(find_minutes(view, before_ms, begin_ms, fields))
     before = None
@@ -134,7 +138,7 @@ def recent_trend(
 
 
 def _span(known_ms: int, clock_ms: int, hours: int) -> tuple[int, int, int]:
-    # Return start, end and interval length of the trend, ms.
+    # Return start and end of the trend, Unix ms, and the length of an interval, ms.
     step_ms = next(
         step_ms
         for longest, step_ms in HOURS.items()
@@ -153,10 +157,11 @@ def trend(
     end_ms: int,
     step_ms: int,
 ) -> Trend:
-    """Return the trend of rows whose minutes begin in [begin_ms, end_ms), Unix ms.
+    """Return the trend in the range [begin_ms, end_ms), Unix ms.
 
-    Rows are in order of time. The range is a whole number of intervals. `before` has
-    the figures before the first row; None if they are unknown.
+    `rows` are the rows of minutes that begin in the range, oldest first. The range's
+    length is a multiple of `step_ms`. `before` has the figures before the first row;
+    None if they are unknown.
     """
     growth: list[Growth | None] = [Growth() for _ in range(begin_ms, end_ms, step_ms)]
     for row in rows:
@@ -167,8 +172,8 @@ def trend(
             growth[index] = None
         else:
             known.update(totals)
-            # With a new checkpoint, figures count from zero, so they are smaller than
-            # before.
+            # On a new checkpoint, figures count from zero. If a figure is smaller than
+            # before, the checkpoint is new, and the row's figures are the growth.
             if all(totals[key] >= count for key, count in before.items()):
                 known.subtract(before)
         before = totals

@@ -1,7 +1,8 @@
 """Words and numbers as the status page shows them.
 
 Templates get this module as `words`. Ids are untrusted text: `short`, `bounded` and
-`whole` make them safe to print in a line. Templates and the script escape HTML.
+`whole` make them safe to print in a line. These functions do not escape HTML:
+templates and the script do.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from sds_core.text import one_line as one_line
 from sds_core.text import time_of_day as time_of_day
 
 NOTHING = "\N{EN DASH}"
-"""Text for a figure without a value, in contrast to the value zero."""
+"""Text for a figure that has no value. The value zero has another text."""
 
 VERDICTS = {
     Verdict.FAILING: "Failing",
@@ -57,7 +58,8 @@ _REASONS = {
     "no_topic": "the topic did not exist",
     "forgotten": "it had ended",
 }
-"""Reason of a verdict -> words; `{window}` becomes the window of the verdict."""
+"""Code of a verdict's reason -> the reason in words. `{window}` stands for the window
+that the verdict covers."""
 
 LONGEST = 1_000
 """Maximum number of characters of an untrusted text on a page."""
@@ -80,18 +82,18 @@ def reason(code: str, window_ms: int) -> str:
 
 
 def past_reason(code: str) -> str:
-    """Return the reason of an earlier verdict in words, without its window."""
+    """Return an earlier verdict's reason in words; omit the window of the verdict."""
     text = _REASONS.get(code, code.replace("_", " "))
     return re.sub(r" (in|of) \{window\}", "", text)
 
 
 def lately(window_ms: int) -> str:
-    """Return words for a window of time that ends now."""
+    """Return words for a window that ends now, such as "the last 10 min"."""
     return f"the last {duration(window_ms)}"
 
 
 def short(channel: str) -> str:
-    """Return a channel id in one line of about 40 characters; see `whole`."""
+    """Return a channel id in one line, cut to about 40 characters; see `whole`."""
     return whole(shorten(channel, _NAME))
 
 
@@ -107,7 +109,7 @@ def whole(text: str) -> str:
 
 
 def share(part: int, of: int, decimals: int = 0) -> str:
-    """Return a share in percent, rounded down, so that only the whole is 100 %."""
+    """Return a share in percent, rounded down. 100 % means that `part` equals `of`."""
     if not of:
         return NOTHING
     if part == of:
@@ -117,12 +119,15 @@ def share(part: int, of: int, decimals: int = 0) -> str:
 
 
 def percent(ratio: float) -> str:
-    """Return a ratio in percent, with up to 6 digits."""
+    """Return a ratio in percent, with at most 6 significant digits."""
     return f"{100 * ratio:.6g} %"
 
 
 def small_ratio(ratio: float | None) -> str:
-    """Return a ratio in percent, with two digits, because it is often close to zero."""
+    """Return a ratio that is often close to zero, in percent.
+
+    The text has at most two significant digits.
+    """
     if ratio is None:
         return NOTHING
     if not ratio:
@@ -136,7 +141,7 @@ def rounded(value: float | None) -> str:
 
 
 def duration(milliseconds: int) -> str:
-    """Return a duration in minutes if they are whole, else in seconds."""
+    """Return a duration in minutes if it is a whole number of them, else in seconds."""
     minutes, rest = divmod(milliseconds, 60_000)
     if minutes and not rest:
         return f"{minutes} min"
@@ -144,7 +149,7 @@ def duration(milliseconds: int) -> str:
 
 
 def percentile(histogram: Histogram, percent: int) -> str:
-    """Return a percentile of a histogram, as the upper bound of its bucket."""
+    """Return the upper bound of the bucket that contains a percentile."""
     if not histogram.count:
         return NOTHING
     bound_ms = histogram.percentile_ms(percent)
@@ -167,7 +172,10 @@ def age(milliseconds: int) -> str:
 
 
 def more_than(value: float) -> str:
-    """Return seconds, rounded down to tens so that the text rarely changes."""
+    """Return "over N s" for seconds.
+
+    N is rounded down to a multiple of ten, so that the text rarely changes.
+    """
     return f"over {int(value // 10) * 10:,} s"
 
 
@@ -190,19 +198,26 @@ TOPIC_REMEDY = (
 
 
 def next_minute_ms(unix_ms: int) -> int:
-    """Return the start of the next minute, for times that are shown without seconds."""
+    """Return the start of the next minute, Unix ms.
+
+    Use it for the end of a period that a text shows without seconds. Otherwise, the
+    time in the text would be too early.
+    """
     return (unix_ms // 60_000 + 1) * 60_000
 
 
 def since(unix_ms: int, clock_ms: int) -> str:
-    """Return an event time in UTC; omit the date if the clock has the same date."""
+    """Return an event time as "HH:MM UTC"; as `utc` if the clock has another date."""
     if unix_ms // 86_400_000 == clock_ms // 86_400_000:
         return f"{time_of_day(unix_ms)} UTC"
     return utc(unix_ms)
 
 
 def moment(unix_ms: int, clock_ms: int) -> str:
-    """Return an event time in UTC; include the date if the clock's date differs."""
+    """Return an event time as "HH:MM:SS"; as `utc` if the clock has another date.
+
+    All times are in UTC.
+    """
     if unix_ms // _DAY_MS == clock_ms // _DAY_MS:
         return clock_time(unix_ms)
     return utc(unix_ms)

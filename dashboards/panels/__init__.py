@@ -14,7 +14,10 @@ from dashboards.panels.repair import repair
 
 
 def dashboards(links: Links) -> dict[str, Dashboard]:
-    """Return all dashboards by uid, for `grafana_foundation_sdk.cog.encoder`."""
+    """Return all dashboards by uid.
+
+    To encode them as JSON, use `grafana_foundation_sdk.cog.encoder`.
+    """
     return {
         FLEET: fleet(links),
         CHANNEL: channel(links),

@@ -68,7 +68,7 @@ def finished(
 
 
 def target(query: Query | str) -> prometheus.Dataquery:
-    """Return a query to the selected data source; a query as text has no legend."""
+    """Return a query to the selected data source; a string is one without a legend."""
     if isinstance(query, str):
         query = Query(query)
     return (

@@ -1,4 +1,4 @@
-"""Dashboard *Capacity*: the traffic that channels cause, and which limits are near."""
+"""Dashboard *Capacity*: how much traffic do channels cause, which limits are near?"""
 
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ _FILTER_STEPS: colours.Steps = (
     (NEAR_SATURATION_RATIO, colours.WARNING),
     (SATURATED_RATIO, colours.BAD),
 )
-"""At the lower limit, an alert fires; at the upper limit, the verdict changes."""
+"""Colours of a bloom filter's false-positive rate. From the lower limit on, an alert
+fires on the channel. Above the upper limit, the channel's verdict is degraded."""
 
 _FIGURES: list[Panel] = [
     figure(

@@ -41,11 +41,12 @@ def figure(
     shows_name: bool = False,
     absent: str = "nothing",
 ) -> stat.Panel:
-    """Return a panel of large numbers: values at the end of the dashboard's time range.
+    """Return a panel that shows numbers in large type.
 
-    Each query returns one number, and `mappings` has words for numbers. If no series
-    exists, the panel shows `absent`. If `shows_name`, the panel shows the name of the
-    series instead of the value. See `finished` for the other arguments.
+    Each query returns one number: the value at the end of the dashboard's time range.
+    `mappings` replaces numbers with words. If no series exists, the panel shows
+    `absent`. If `shows_name`, the panel shows the name of the series instead of the
+    value. See `finished` for the other arguments.
     """
     panel = (
         stat.Panel()
@@ -61,7 +62,7 @@ def figure(
         panel = panel.text_mode(common_models.BigValueTextMode.NAME)
     if link:
         panel = panel.data_links([data_link(link)])
-    # After a series has ended, a range query would still show its last value.
+    # A range query would also return the last value of a series that has ended.
     targets = [target(query).instant() for query in queries]
     return finished(panel, title, description, targets, width, 4, unit)
 
@@ -69,7 +70,7 @@ def figure(
 def moment(
     title: str, description: str, expression: str, absent: str = "nothing"
 ) -> stat.Panel:
-    """Return a figure of the time that has passed since `expression`, Unix s."""
+    """Return a panel that shows how long ago the time `expression`, Unix s, was."""
     since = f"1000 * {expression}"
     return figure(title, description, since, unit="dateTimeFromNow", absent=absent)
 
@@ -130,10 +131,10 @@ def lines(
 
 
 ratio = partial(figure, unit="percentunit")
-"""A figure that is a ratio, in percent."""
+"""Like `figure`, but each value is a ratio, and the panel shows it in percent."""
 
 ratios = partial(lines, unit="percentunit")
-"""A chart of ratios, in percent."""
+"""Like `lines`, but each value is a ratio, and the chart shows it in percent."""
 
 
 def heat(
@@ -166,7 +167,10 @@ def heat(
 def states(
     title: str, description: str, query: Query, mappings: Sequence[models.ValueMapping]
 ) -> statetimeline.Panel:
-    """Return a chart of states over time, with a row per series; see `figure`."""
+    """Return a chart of states over time, one row per series.
+
+    For `mappings`, see `figure`.
+    """
     panel = (
         statetimeline.Panel()
         .mappings(list(mappings))

@@ -11,8 +11,8 @@ GOOD, WARNING, BAD, UNKNOWN = "green", "yellow", "red", "purple"
 NEUTRAL = "#8e8e8e"
 
 Steps = tuple[tuple[float | None, str], ...]
-"""Thresholds: pairs of a minimum and its colour, ascending; the first minimum is
-None."""
+"""Thresholds, ascending: pairs of a minimum and the colour of values from this minimum
+on. The first minimum is None."""
 
 PLAIN: Steps = ((None, "text"),)
 """The thresholds of figures that are neither good nor bad."""
@@ -41,7 +41,7 @@ OUTCOMES = {
     "expired": BAD,
     "lost": BAD,
 }
-"""Colour of a series by its label `outcome`."""
+"""Value of a series' label `outcome` -> colour of the series."""
 
 SERIES = {
     **{text: colour for text, colour in VERDICTS.values()},
@@ -56,11 +56,12 @@ SERIES = {
     "unexplained": "orange",
     "SLO": NEUTRAL,
 }
-"""Colour of a series by its legend; other series have colours of Grafana's palette."""
+"""Legend of a series -> colour of the series. Other series get colours from the
+palette of Grafana."""
 
 
 def at_least(objective: float, warning: float) -> Steps:
-    """Return thresholds: bad below `warning`, suspect below the SLO, otherwise good."""
+    """Return thresholds: bad below `warning`, suspect below an SLO, good from it on."""
     return ((None, BAD), (warning, WARNING), (objective, GOOD))
 
 

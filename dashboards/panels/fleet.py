@@ -24,8 +24,8 @@ _ACKNOWLEDGEMENT = colours.at_least(
     DEFAULT_SETTINGS.acknowledgement_objective,
     2 * DEFAULT_SETTINGS.acknowledgement_objective - 1,
 )
-"""A ratio is suspect below the default SLO, and bad if it has twice the failures that
-the SLO allows."""
+"""Thresholds of a ratio. The ratio is suspect if it is below the default SLO. It is bad
+if more than twice as many events fail as this SLO allows."""
 
 
 def fleet(links: Links) -> models.Dashboard:
@@ -73,7 +73,11 @@ def _verdicts() -> Panel:
 
 
 def _of_labelled(per_channel: str) -> str:
-    """Drop channel `other`: it sums channels without a label, and has no verdict."""
+    """Drop the series of channel `other`.
+
+    This series is the sum of all channels without a label. The channel `other` has no
+    verdict.
+    """
     return f"({per_channel}) and on (channel) {queries.trouble(JOB)}"
 
 

@@ -54,7 +54,7 @@ def costs(prefix: str, many: str) -> list[Panel]:
     """Return panels on the future traffic of views, and on the freshness of forecasts.
 
     The names of the metrics begin with `prefix`. `many` is the plural noun for the
-    views.
+    views, such as "channels".
     """
     computed = queries.greatest(f"{prefix}_plan_computed_timestamp_seconds", JOB)
     number, kinds = f"{prefix}_plan_{many}", ("yes", "no", "not_computed")

@@ -13,10 +13,11 @@ from dashboards.panels.base import DATA_SOURCE, Link, Panel
 from dashboards.panels.queries import JOB, select
 
 TAG = "sds-monitor"
-"""Tag of all our dashboards, by which links select the dashboards."""
+"""Tag of all our dashboards. A link with this tag lists all dashboards that have it."""
 
 KEPT = "${__url_time_range}&var-datasource=${datasource}&var-job=${job}"
-"""Parameters that a link to another dashboard keeps: times, data source and monitor."""
+"""URL parameters that a link copies from one dashboard to another: the time range, the
+data source and the monitor."""
 
 
 def assemble(
@@ -31,9 +32,10 @@ def assemble(
 ) -> models.Dashboard:
     """Return one dashboard, with panels numbered from 1 in the given order.
 
-    `sections` has the panels below each heading, in lines of 24 columns. An empty
-    heading is not shown. `variables` appear after the variables for data source and
-    monitor. `pages` are links to the status page; their URLs are paths of this page.
+    `sections` maps each heading to the panels below it. These panels fill lines of 24
+    columns. An empty heading is not shown. `variables` appear after the variables for
+    data source and monitor. `pages` are links to pages of the monitor; their URLs are
+    paths, such as "/incidents".
     """
     builder = (
         dashboard.Dashboard(title)
@@ -49,8 +51,8 @@ def assemble(
             .label("Data source")
             .type("prometheus")
         )
-        # The user selects only one monitor, because figures of two monitors of the same
-        # topic must not be added.
+        # The user selects only one monitor. Otherwise, panels would add the figures of
+        # two monitors that read the same topic.
         .with_variable(
             _query_variable(
                 "job", "Monitor", "label_values(sds_monitor_build_info, job)"
@@ -80,12 +82,12 @@ def assemble(
         if heading:
             builder = builder.with_row(dashboard.Row(heading))
         for panel in panels:
-            # Copy the panel, because the builder writes the panel's place into the
-            # panel.
+            # Add a copy, because the builder writes the panel's position into the
+            # object.
             builder = builder.with_panel(deepcopy(panel))
     built = builder.build()
     for link in built.links or ():
-        # Any placement that the builder can set would hide the links in a menu.
+        # The builder always sets a placement, which would hide the links in a menu.
         link.placement = None  # type: ignore[assignment]
     for number, laid_out in enumerate(built.panels or (), start=1):
         laid_out.id_val = number
@@ -93,7 +95,10 @@ def assemble(
 
 
 def in_lines(panels: Sequence[Panel], *numbers: int) -> list[Panel]:
-    """Return panels with widths that fill lines; `numbers` has the panels per line."""
+    """Return the panels with new widths, so that the panels of a line fill the line.
+
+    `numbers` has the number of panels in each line.
+    """
     widths = [24 // number for number in numbers for _ in range(number)]
     return [panel.span(width) for panel, width in zip(panels, widths, strict=True)]
 
@@ -133,7 +138,10 @@ def status_page(path: str) -> str:
 
 
 def channel_page(channel: str) -> Link:
-    """Return a link to a channel's page; `channel` is a variable without ``${}``."""
+    """Return a link to a channel's page.
+
+    `channel` is the name of the Grafana variable that has the id, without ``${}``.
+    """
     url = status_page(f"/channel?id=${{{channel}:percentencode}}")
     return Link("Messages and incidents of the channel", url)
 
@@ -156,7 +164,8 @@ def _query_variable(name: str, label: str, query: str) -> dashboard.QueryVariabl
 
 
 def _monitor_url(links: Links) -> dashboard.TextBoxVariable:
-    # A text box, because a dashboard's address cannot set a constant.
+    # The variable is a text box, because the URL of a dashboard can set a text box, but
+    # cannot set a constant.
     url = links.monitor_url
     return (
         dashboard.TextBoxVariable("monitor_url")

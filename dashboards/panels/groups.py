@@ -45,8 +45,8 @@ def _unacknowledged() -> str:
     missing = queries.in_range("mvds_unacknowledged_total", CHANNELS)
     resolved = queries.in_range("mvds_unacknowledged_resolved_total", CHANNELS)
     in_time = queries.in_range("mvds_acknowledged_in_time_total", CHANNELS)
-    # The difference may be negative, because a late acknowledgement may concern a
-    # message whose deadline was before the range.
+    # `missing - resolved` may be negative: `resolved` includes late acknowledgements of
+    # messages whose deadline was before the time range.
     return queries.share(
         f"clamp_min({missing} - {resolved}, 0)", f"{missing} + {in_time}"
     )

@@ -1,4 +1,7 @@
-"""Panels about mirrors of all jobs; the label `instance` names a gauge's mirror."""
+"""Panels about the mirrors of all Prometheus jobs.
+
+A gauge's label `instance` names the mirror that exports the gauge.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dashboard *Monitor itself* (job, taps and mirrors): can its figures be trusted?"""
+"""Dashboard *Monitor itself*: are the figures of job, taps and mirrors reliable?"""
 
 from __future__ import annotations
 
@@ -117,7 +117,8 @@ _OF_JOB: list[Panel] = [
         "does not answer, the line 'time since Kafka's last answer' rises.",
         now("sds_monitor_event_time_lag_seconds", JOB, "lag"),
         Query(f"time() - {_ANSWERED}", "time since Kafka's last answer"),
-        # While the topic exists, the metric has no series, so the panel shows 0.
+        # While the topic exists, `_TOPIC_MISSING` has no series, so the query returns
+        # 0.
         Query(
             f"time() - {_TOPIC_MISSING} or 0 * {_ANSWERED}",
             "time since the topic disappeared",

@@ -1,7 +1,7 @@
 """Builds the PromQL of the panels: selections, sums and ratios.
 
-Numerator and denominator are summed before the division. Quantiles are computed from
-summed buckets. Therefore, no figure is an average of averages.
+Each ratio is the quotient of two sums. Each quantile is computed from buckets that are
+summed over series. Therefore, no figure is an average of averages.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ CHANNELS = f'{JOB}, channel=~"$channel"'
 """Scope: the series of the selected channels of one monitor."""
 
 RATE_WINDOW = "$__rate_interval"
-"""Grafana's variable for a window of at least four scrapes and at least one step of the
-graph."""
+"""Grafana's variable for a window that is at least as long as four scrape intervals and
+as one step of the graph."""
 
 RANGE = "$__range"
 """Grafana's variable for the dashboard's time range."""
@@ -32,7 +32,8 @@ TROUBLE = {
     Verdict.QUIET: 1,
     Verdict.OK: 0,
 }
-"""Number of each verdict, in the status page's order: a greater number is worse."""
+"""Verdict -> its number, in the order of the status page. A worse verdict has a greater
+number."""
 
 
 def select(metric: str, scope: str, **labels: str) -> str:
@@ -55,7 +56,7 @@ def greatest(metric: str, scope: str, *by: str, **labels: str) -> str:
 def rate(
     metric: str, scope: str, *by: str, window: str = RATE_WINDOW, **labels: str
 ) -> str:
-    """Return the rate of a counter, summed by the labels `by`; see `select`."""
+    """Return a counter's summed rate, grouped by the labels `by`; see `select`."""
     series = select(metric, scope, **labels)
     return _aggregated("sum", f"rate({series}[{window}])", by)
 
@@ -63,7 +64,7 @@ def rate(
 def increase(
     metric: str, scope: str, *by: str, window: str = RATE_WINDOW, **labels: str
 ) -> str:
-    """Return the growth of a counter, summed by the labels `by`; see `select`."""
+    """Return a counter's summed growth, grouped by the labels `by`; see `select`."""
     series = select(metric, scope, **labels)
     return _aggregated("sum", f"increase({series}[{window}])", by)
 
@@ -80,14 +81,17 @@ def counted(metric: str, scope: str, *by: str, **labels: str) -> str:
 
 
 def or_else(expression: str, value: int = 0) -> str:
-    """Return an aggregate without labels, or `value` if the aggregate has no series."""
+    """Return a query with the result of `expression`, or `value` if it has no series.
+
+    The result of `expression` must have no labels.
+    """
     return f"{expression} or vector({value})"
 
 
 def share(part: str, whole: str) -> str:
     """Return the ratio of two sums.
 
-    If `whole` is 0, the result has no series instead of a series with the value NaN.
+    If `whole` is 0, the result has no series. Division by 0 would return NaN.
     """
     return f"({part}) / (({whole}) > 0)"
 
@@ -103,7 +107,7 @@ def share_in_range(
 
 
 def quantile(q: float, histogram: str, scope: str, **labels: str) -> str:
-    """Return the quantile `q`, in [0, 1], of a histogram; its buckets are summed."""
+    """Return the quantile `q`, in [0, 1], of a histogram whose series are summed."""
     buckets = rate(f"{histogram}_bucket", scope, "le", **labels)
     return f"histogram_quantile({q}, {buckets})"
 
@@ -115,17 +119,17 @@ def quantile_in_range(q: float, histogram: str, scope: str) -> str:
 
 
 def named(per_channel: str, scope: str) -> str:
-    """Add label `name`, the display name, to a vector with only label `channel`."""
+    """Add the label `name`, the display name, to a vector labelled only `channel`."""
     scraped = f"timestamp({select('sds_channel_info', scope)})"
-    # After a rename, Prometheus also returns the old name for some minutes: take the
-    # newest name.
+    # For some minutes after a rename, Prometheus returns both the old name and the new
+    # name. Use the new name.
     newest = _aggregated("max", scraped, ("channel", "name"))
     names = f"topk by (channel) (1, {newest}) ^ 0"
     return f"({per_channel}) * on (channel) group_left (name) {names}"
 
 
 def worst(per_channel: str, scope: str, count: int = 10) -> str:
-    """Return the channels with the greatest values, with their display names."""
+    """Return the `count` channels with the greatest values, and their display names."""
     return named(f"topk({count}, {per_channel})", scope)
 
 
@@ -138,36 +142,45 @@ def delivered(scope: str, *by: str, window: str = RATE_WINDOW) -> str:
 
 
 def delivery_budget_used(scope: str) -> str:
-    """Return, by channel, the share of the delivery error budget used in the range."""
+    """Return, for each channel, the used share of its delivery error budget.
+
+    Only failures in the dashboard's time range count as use.
+    """
     failed = f"1 - {delivered(scope, 'channel', window=RANGE)}"
     return share(failed, f"1 - {objective('delivery', scope, 'channel')}")
 
 
 def acknowledged(scope: str, window: str = RATE_WINDOW) -> str:
-    """Return the share of messages acknowledged in time among all judged messages."""
+    """Return which share of the judged messages was acknowledged in time."""
     in_time = rate("sds_messages_acknowledged_in_time_total", scope, window=window)
     missed = rate("sds_messages_unacknowledged_total", scope, window=window)
     return share(in_time, f"{in_time} + {missed}")
 
 
 def lost_messages(scope: str, *by: str) -> str:
-    """Return the number of lost dependencies in the range, minus retracted losses."""
+    """Return how many dependencies were found lost in the dashboard's time range.
+
+    Losses that were retracted in the time range are subtracted.
+    """
     lost = counted("sds_dependency_gaps_closed_total", scope, *by, outcome="lost")
     retracted = counted("sds_dependency_losses_retracted_total", scope, *by)
-    # The difference may be negative, because a retraction may belong to a loss before
-    # the range.
+    # `lost - retracted` may be negative: `retracted` includes retractions of losses
+    # that were found before the time range.
     return f"clamp_min({lost} - {retracted}, 0)"
 
 
 def lost_deliveries(scope: str, *by: str) -> str:
-    """Return the number of lost deliveries in the range, minus retracted losses."""
+    """Return how many deliveries were found lost in the dashboard's time range.
+
+    Losses that were retracted in the time range are subtracted.
+    """
     lost = counted("sds_deliveries_total", scope, *by, outcome="lost")
     retracted = counted("sds_delivery_losses_retracted_total", scope, *by)
     return f"clamp_min({lost} - {retracted}, 0)"
 
 
 def trouble(scope: str, metric: str = "sds_channel_verdict") -> str:
-    """Return the verdict of each channel or group as its number in `TROUBLE`."""
+    """Return the number in `TROUBLE` of the verdict of each channel or group."""
     terms = " or ".join(
         f"{rank} * {select(metric, scope, verdict=verdict.value)}"
         for verdict, rank in TROUBLE.items()
@@ -176,7 +189,7 @@ def trouble(scope: str, metric: str = "sds_channel_verdict") -> str:
 
 
 def objective(name: str, scope: str, *by: str) -> str:
-    """Return a channel's SLO, `delivery` or `acknowledgement`."""
+    """Return the SLO `name` of channels; `name` is `delivery` or `acknowledgement`."""
     return greatest("sds_channel_objective_ratio", scope, *by, objective=name)
 
 

@@ -1,4 +1,4 @@
-"""Dashboard *Repair*: are requests answered, and how much traffic do they cause?"""
+"""Dashboard *Repair*: are repair requests answered, how fast, and at what cost?"""
 
 from __future__ import annotations
 

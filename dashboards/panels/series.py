@@ -13,7 +13,7 @@ class Query:
     """An expression and the legend of its series.
 
     Attributes:
-        is_per_step: Whether each value is a count for one step of a graph.
+        is_per_step: Whether each value is the number of events in one step of a graph.
     """
 
     expression: str
@@ -22,23 +22,26 @@ class Query:
 
 
 def per_second(metric: str, scope: str, legend: str, **labels: str) -> Query:
-    """Return a query: the rate of a counter, summed by the labels in the legend."""
+    """Return a query for a counter's rates, summed by the labels in the legend."""
     return Query(queries.rate(metric, scope, *_labels(legend), **labels), legend)
 
 
 def per_step(metric: str, scope: str, legend: str, **labels: str) -> Query:
-    """Return a query: a counter's growth per step, by the labels in the legend."""
+    """Return a query for a counter's growth in each step of a graph.
+
+    The growth is summed by the labels in the legend.
+    """
     grown = queries.increase(metric, scope, *_labels(legend), **labels)
     return Query(grown, legend, is_per_step=True)
 
 
 def now(metric: str, scope: str, legend: str, **labels: str) -> Query:
-    """Return a query: the maximum of a gauge, by the labels in the legend."""
+    """Return a query for a gauge's maximum, grouped by the labels in the legend."""
     return Query(queries.greatest(metric, scope, *_labels(legend), **labels), legend)
 
 
 def sums(metric: str, scope: str, legend: str, **labels: str) -> Query:
-    """Return a query: the sum of a gauge, by the labels in the legend."""
+    """Return a query for a gauge's sum, grouped by the labels in the legend."""
     return Query(queries.total(metric, scope, *_labels(legend), **labels), legend)
 
 

@@ -40,7 +40,7 @@ class Column:
 
 
 def moment(header: str, expression: str) -> Column:
-    """Return a column that shows times, in Unix s, relative to now."""
+    """Return a column that shows the times `expression`, Unix s, relative to now."""
     return Column(header, f"1000 * {expression}", unit="dateTimeFromNow")
 
 
@@ -56,9 +56,9 @@ def rows(
 ) -> table.Panel:
     """Return a table of current values, sorted by the first column, greatest first.
 
-    Series with the same value of the label `key` share one row. `headers` and `links`
-    map a label to the header and the link of the label's column. See `finished` for the
-    other arguments.
+    Series with the same value of the label `key` share one row. `headers` maps a label
+    to the header of its column. `links` maps a label to the link in its column. See
+    `finished` for the other arguments.
     """
     panel = (
         table.Panel()
@@ -93,8 +93,8 @@ def channel_rows(
 ) -> table.Panel:
     """Return a table with one row per channel.
 
-    The result of the first column must also have the label `name`. The name links to
-    the channel's dashboard, and the id links to the status page.
+    The result of the first column must also have the label `name`. In each row, the
+    name links to the channel's dashboard, and the id links to the channel's page.
     """
     channel = "__data.fields.channel"
     query = f"var-channel=${{{channel}:percentencode}}&{KEPT}"
@@ -128,9 +128,9 @@ def _arrangement(
 
 
 def _values(columns: Sequence[Column]) -> list[str]:
-    """Return Grafana's names of the value columns.
+    """Return the names that Grafana gives to the columns with values.
 
-    The name of a single column has no letter.
+    If only one such column exists, its name does not contain a query's letter.
     """
     if len(columns) == 1:
         return ["Value"]

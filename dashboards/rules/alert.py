@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Severity(enum.StrEnum):
-    """Severity of an alert: who is notified, and when."""
+    """Severity of an alert; it determines who is notified, and when."""
 
     CRITICAL = "critical"
     WARNING = "warning"
@@ -22,7 +22,7 @@ class Severity(enum.StrEnum):
 
 
 def graded(warning: T, critical: T) -> tuple[tuple[Severity, T], ...]:
-    """Return each value with the severity of its alert."""
+    """Pair each value with the severity of the alert that uses the value."""
     return ((Severity.WARNING, warning), (Severity.CRITICAL, critical))
 
 
@@ -37,8 +37,8 @@ class Subject(enum.Enum):
 
 
 _PATHS = {Subject.CHANNEL: "channel", Subject.GROUP: "views/mvds/one"}
-"""Path, relative to the status page, of the page about one channel or group. Alerts on
-these subjects have the label ``channel``."""
+"""Subject -> path of the page about one channel or group, relative to the status page's
+URL. Alerts on these subjects have the label ``channel``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,8 @@ class Alert:
         description: Template with figures and their units.
         holds: How long, in real time, the expression must have a result before the
             alert fires.
-        subject: Alerts on a channel or group have the label ``channel``.
+        subject: What the alert is about. If this is a channel or a group, the alert has
+            the label ``channel``.
         dashboard: Uid of the dashboard to which the alert links.
     """
 
@@ -86,15 +87,17 @@ class Alert:
         dashboard = links.dashboard(self.dashboard)
         runbook = links.runbook(self.name)
         if self.subject is Subject.MIRROR:
-            # The dashboards' variable `job` is for monitors; a mirror has another job.
+            # The variable `job` of dashboards selects a monitor. A mirror has another
+            # job, so the URL does not set the variable.
             return {"runbook_url": runbook, "dashboard_url": dashboard}
-        # If a monitor never ran, its alert has no label `job`.
+        # If no monitor ever ran, the alert has no label `job`.
         dashboard += "{{ with $labels.job }}?var-job={{ . | urlquery }}{{ end }}"
         path = _PATHS.get(self.subject)
         if path is None:
             return {"runbook_url": runbook, "dashboard_url": dashboard}
         channel = "{{ $labels.channel | urlquery }}"
-        # `other` is the sum of the channels beyond the label limit, and has no page.
+        # The channel `other` is the sum of all channels beyond the label limit, and has
+        # no page.
         if_not_other = '{{ if ne $labels.channel "other" }}%s{{ end }}'
         page = if_not_other % f"{path}?id={channel}"
         return {

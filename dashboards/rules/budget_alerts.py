@@ -28,7 +28,7 @@ _TEXTS = {
 
 
 def budget_alerts() -> Iterator[Alert]:
-    """Yield an alert for each SLO and pair of windows."""
+    """Yield an alert for each combination of an SLO and a pair of windows."""
     for indicator in (DELIVERY, ACKNOWLEDGEMENT):
         for burn in BURN_RATES:
             yield _alert(indicator, burn)

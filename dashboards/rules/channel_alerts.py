@@ -23,8 +23,9 @@ _alert = partial(Alert, subject=Subject.CHANNEL)
 
 
 def channel_alerts(pace: Pace) -> Iterator[Alert]:
-    """Yield the alerts; problems that taps may have caused fire no alert."""
-    # Net losses may fall, because a retraction may concern an old loss.
+    """Yield the alerts. If taps may have caused a problem, no alert fires on it."""
+    # Net losses may fall in the window, because a loss from before the window may be
+    # retracted.
     lost = growth(NET_LOSSES, at.LOSS_WINDOW, pace, may_fall=True)
     for severity, least in graded(at.LOST_MESSAGES, at.MANY_LOST_MESSAGES):
         yield _alert(
@@ -134,7 +135,7 @@ def channel_alerts(pace: Pace) -> Iterator[Alert]:
 
 
 def _share(counter: str, matcher: str, window: str, share: float, least: int) -> str:
-    """Return the share of a counter's events that match.
+    """Return the share of a counter's events whose labels match `matcher`.
 
     The expression has no result if the share is at most `share`, or if fewer than
     `least` events match.

@@ -22,7 +22,7 @@ _shown = partial(shown, views=_VIEWS)
 
 
 def group_alerts(pace: Pace) -> Iterator[Alert]:
-    """Yield the alerts; if taps can cause a problem, its alerts omit blind groups."""
+    """Yield the alerts. Alerts on problems that taps can cause exclude blind groups."""
     for severity, share in graded(
         at.UNACKNOWLEDGED_SHARE, at.MOSTLY_UNACKNOWLEDGED_SHARE
     ):
@@ -57,8 +57,8 @@ def group_alerts(pace: Pace) -> Iterator[Alert]:
         yield Alert(
             "MvdsTapBlind",
             severity,
-            # The series `other` is excluded: it also counts groups that have a label of
-            # their own.
+            # The sum excludes the series `other`, which is also 1 if the only blind
+            # groups are groups with a label of their own.
             f"sum without (channel) ({unless_muted(one, _VIEWS)}) > 0",
             "The taps miss traffic of some groups, so the monitor cannot judge these "
             "groups.",
@@ -86,8 +86,8 @@ def _unacknowledged(share: float, pace: Pace) -> str:
     def ended(metric: str) -> str:
         return summed(f"increase(mvds_{metric}_total[{window}])")
 
-    # The difference may be negative, because a late acknowledgement may concern a
-    # message whose deadline was before the window.
+    # `failed` may be negative, because it subtracts late acknowledgements of messages
+    # whose deadline was before the window.
     failed = f"({ended('unacknowledged')} - {ended('unacknowledged_resolved')})"
     judged = f"({ended('unacknowledged')} + {ended('acknowledged_in_time')})"
     return (
@@ -96,5 +96,5 @@ def _unacknowledged(share: float, pace: Pace) -> str:
 
 
 def _seeing(expression: str, window: timedelta, pace: Pace) -> str:
-    """Drop groups that were blind within a window."""
+    """Drop the series of groups that were blind at any time in the window."""
     return f"({expression})\nunless max_over_time({GROUP_BLIND}[{pace(window)}]) > 0"

@@ -15,7 +15,8 @@ _alert = partial(Alert, subject=Subject.MIRROR, dashboard=MONITOR)
 
 def mirror_alerts(pace: Pace) -> Iterator[Alert]:
     """Yield the alerts on mirrors, on their nodes and on audits."""
-    # This metric has one series per mirror, so one alert fires per mirror.
+    # Each mirror exports exactly one series of this metric, so one alert fires for each
+    # mirror that is down.
     figure = "sds_mirror_paused"
     seen = f"last_over_time({figure}[{pace(at.MIRROR_SEEN_WITHIN)}])"
     for severity, same, text in (

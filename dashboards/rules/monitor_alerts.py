@@ -16,14 +16,15 @@ _alert = partial(Alert, subject=Subject.MONITOR, dashboard=MONITOR)
 
 
 def monitor_alerts(pace: Pace) -> Iterator[Alert]:
-    """Yield the alerts on the monitor, the most basic alerts first."""
+    """Yield the alerts on the monitor; alerts on the most basic problems are first."""
     ok = "sds_monitor_ok"
     seen = f"last_over_time({ok}[{pace(at.MONITOR_SEEN_WITHIN)}])"
     yield _alert(
         "SdsMonitorDown",
         Severity.CRITICAL,
         f"({latest(seen)}\nunless on (job) {ok})\n"
-        # If Prometheus has no earlier sample, only `absent` detects a missing monitor.
+        # If Prometheus has no earlier sample of the metric, only `absent` detects that
+        # the monitor is missing.
         f"or on () absent({ok})",
         "Prometheus receives no metrics of the monitor.",
         f"For {LIFE(at.MONITOR_DOWN_FOR)}, Prometheus received no metric "
@@ -39,12 +40,13 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
     yield _alert(
         "SdsMonitorStopped",
         Severity.CRITICAL,
-        # A process that exits repeatedly leaves gaps in the series. If the alert had a
-        # `for`, each gap would restart its wait.
+        # The alert has no `for`: a process that exits repeatedly leaves gaps in the
+        # series, and each gap would restart the waiting time of `for`.
         f"{latest(f'max_over_time({ok}[{window}])')} == 0\n"
         f"and {latest(f'last_over_time({ok}[{first}] offset {start})')} == 0\n"
         f"unless {summed(batches)} > 0\n"
-        # If no records arrive, the job has no work, and channels are blind.
+        # If no records arrive, the job has no work, and channels become blind. Then the
+        # alert must not fire.
         f"unless ({latest(blind, 'channel')} > 0 and {latest(behind)} == 0)",
         "The monitor answers requests, but its Spark job does not work.",
         f"The job finished no batch in the last {LIFE(at.STOPPED_WINDOW)}: it is "
@@ -77,8 +79,8 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
             "SdsMonitorClockWrong",
             severity,
             f"abs({behind}) > {seconds:g}\n"
-            # An old record may have arrived late, so only records with times in the
-            # future count.
+            # If Kafka's clock is unknown, only records with times in the future prove
+            # that the clock is wrong. A record with an old time may have arrived late.
             f"or ({ahead} > {seconds:g} unless {behind})",
             "The monitor's clock is wrong.",
             "The monitor's clock differs by {{ $value | humanizeDuration }} from "
@@ -122,7 +124,8 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
     yield _alert(
         "SdsHistoryStuck",
         Severity.WARNING,
-        # The number of pending rows falls whenever files or topics accept rows.
+        # Whenever files or topics accept rows, the number of pending rows falls. If it
+        # never falls, nothing accepts rows.
         f"{grown} > 0\nand {falls} == 0",
         "The monitor cannot write its history to files or Kafka topics.",
         'The number of unwritten rows grew by {{ printf "%.0f" $value }} in the last '
@@ -134,7 +137,8 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
     yield _alert(
         "SdsLabelBudgetExhausted",
         Severity.INFO,
-        # Monitors up to 0.15 export only the number of channels.
+        # A monitor of version 0.15 or earlier does not export the number of groups. The
+        # number then counts as 0.
         f"{channels} + ({groups} or 0 * {channels}) > 0",
         "Some channels or groups have no series of their own in Prometheus.",
         '{{ printf "%.0f" $value }} channel(s) or group(s) are beyond the cardinality '
