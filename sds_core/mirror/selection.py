@@ -1,4 +1,4 @@
-"""Decides which Waku messages are mirrored, and with which record key."""
+"""Decides which Waku messages are mirrored, and which key their records get."""
 
 from __future__ import annotations
 
@@ -10,22 +10,27 @@ from sds_core.wire.segment_header import read_segment_header
 
 
 class Skip(enum.StrEnum):
-    """Why a message is not mirrored."""
+    """Why a message is not mirrored.
+
+    `SEGMENT` and `NOT_SDS` occur only if the mirror reads whole shards.
+    """
 
     OTHER_TOPIC = "other_topic"
     """The message's content topic is not selected."""
     SEGMENT = "segment"
     """The message is a segment of a larger payload, not an SDS message by itself."""
     NOT_SDS = "not_sds"
-    """The mirror reads whole shards, and the message is not an SDS message."""
+    """The message is neither an SDS message nor a segment."""
 
 
 class Selection:
     """Selects messages by content topic, or by their content.
 
-    If content topics are given, all their messages are mirrored; those that cannot be
-    decoded become dead letters later. Otherwise, the mirror reads whole shards, and
-    selects SDS messages and messages with the mark of the Reliable Channel API.
+    If content topics are given, all messages of these topics are mirrored. Messages
+    that cannot be decoded become dead letters later.
+
+    If no content topics are given, the mirror reads whole shards. It then selects SDS
+    messages, and messages whose `meta` is the mark of the Reliable Channel API.
     """
 
     def __init__(self, content_topics: frozenset[str] = frozenset()) -> None:

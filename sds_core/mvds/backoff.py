@@ -1,6 +1,6 @@
 """Functions that decide when a record is sent again.
 
-2/MVDS, "Retransmission", leaves the choice of such a function open.
+2/MVDS, "Retransmission", lets each implementation choose this function.
 """
 
 from __future__ import annotations
@@ -9,17 +9,18 @@ from collections.abc import Callable
 from random import Random
 
 Backoff = Callable[[int, int], int]
-"""Takes a record's Send Count (from 1) and the epoch of its last sending; returns the
-epoch of the next sending."""
+"""Takes how often a record was sent (at least 1), and in which epoch it was last sent;
+returns the epoch in which it is sent next."""
 
 _DEPLOYED_EPOCHS = 90
 _DEPLOYED_JITTER_EPOCHS = 30
-# status-go stops sending a record after 14 sendings, so more doublings never occur.
+# Maximum number of times that the wait doubles. A greater number has no effect, because
+# status-go sends a record at most 14 times.
 _DEPLOYED_DOUBLINGS = 14
 
 
 def exponential(first_epochs: int = 2, bound_epochs: int = 128) -> Backoff:
-    """Return a backoff whose waits double up to a bound, and then begin again.
+    """Return a backoff: waits double up to a bound, then restart at the first wait.
 
     Args:
         first_epochs: Wait after a record is first sent, in epochs. With a wait of 1,
@@ -27,8 +28,7 @@ def exponential(first_epochs: int = 2, bound_epochs: int = 128) -> Backoff:
         bound_epochs: Maximum wait, in epochs.
 
     Raises:
-        ValueError: The first wait is less than 1, or the bound is less than the first
-            wait.
+        ValueError: `first_epochs` is less than 1, or greater than `bound_epochs`.
     """
     if not 1 <= first_epochs <= bound_epochs:
         message = (
@@ -49,15 +49,18 @@ DEFAULT = exponential()
 
 
 def linear(count: int, epoch: int) -> int:
-    """Wait two epochs longer each time, without a bound (simulation of vacp2p/mvds)."""
+    """Return the epoch of the next sending; each wait is two epochs longer.
+
+    The wait has no bound. The simulation of vacp2p/mvds uses this backoff.
+    """
     return epoch + 2 * count
 
 
 def deployed_exponential(random: Random) -> Backoff:
-    """Return the backoff of status-go: 90 epochs, doubled each time, plus 0 to 29.
+    """Return the backoff of status-go: 90 epochs, doubled after each sending.
 
-    The added number of epochs is random. An epoch of status-go is 300 ms. The wait
-    doubles at most 14 times.
+    A random number of epochs, from 0 to 29, is added to each wait. The wait doubles at
+    most 14 times. An epoch of status-go is 300 ms.
     """
 
     def next_epoch(count: int, epoch: int) -> int:

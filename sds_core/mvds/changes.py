@@ -1,9 +1,11 @@
 """Changes of a node's state, which an application can store.
 
-If a node must resume after a restart, the application stores the changes after each
-call, and only then sends payloads (connectors/storage/mvds.py). The state lacks waiting
-acknowledgements: if a peer gets no acknowledgement, it resends the message, and the
-node acknowledges it again.
+If a node must resume after a restart, its application stores the changes after each
+call of a method of the node, and only then sends the returned payloads
+(connectors/storage/mvds.py).
+
+Acknowledgements that are not sent yet are not stored. If a restart loses such an
+acknowledgement, the peer resends its message, and the node acknowledges this copy.
 """
 
 from __future__ import annotations
@@ -21,8 +23,9 @@ class StoredMessage:
     """A message that a node knows.
 
     Attributes:
-        message: The message; None if a full store dropped it.
-        sender: Peer that sent the message first; None if the message is our own.
+        message: The message; None if it was dropped, because the store was full.
+        sender: Peer from which the node first received the message; None if the node
+            created the message itself.
         is_delivered: Whether the message was delivered to the application; False while
             it waits for parents.
     """
@@ -35,14 +38,16 @@ class StoredMessage:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """New value of each changed key; the value is None if the key was removed.
+    """The new values of the changed parts of a node's state.
 
-    New keys are in order of insertion. A whole state is stored as the changes from an
-    empty node.
+    A value of None means that the group, record or message was removed. New groups,
+    records and messages are in the order in which they were added.
+
+    If the object holds a whole state, all parts of the state count as changed.
 
     Attributes:
         groups: Peers of each changed group, by group id.
-        records: Changed records by peer and message id.
+        records: Changed records; the key is the peer and the message id.
         messages: Changed messages by id.
     """
 
@@ -59,11 +64,14 @@ class Storage(Protocol):
         """Return the whole stored state; None if nothing is stored."""
 
     def store(self, changes: Changes) -> None:
-        """Apply changes to the stored state, all or none."""
+        """Apply all changes to the stored state; on an error, apply none."""
 
 
 class ChangeLog:
-    """Keys of the values that changed since the last `take`, if `is_on` is True."""
+    """Collects the keys of changed groups, records and messages, until `take`.
+
+    If `is_on` is False, nothing is collected.
+    """
 
     def __init__(self) -> None:
         self.is_on = False
@@ -76,30 +84,31 @@ class ChangeLog:
         self.messages: dict[bytes, None] = {}
 
     def mark_epoch(self) -> None:
-        """Record that the epoch changed."""
+        """Mark the epoch as changed."""
         self.epoch = self.is_on
 
     def mark_group(self, group_id: bytes) -> None:
-        """Record that the peers of a group changed."""
+        """Mark the peers of a group as changed."""
         if self.is_on:
             self.groups[group_id] = None
 
     def mark_record(self, peer: bytes, message_id: bytes) -> None:
-        """Record that an OFFER, REQUEST or MESSAGE record changed."""
+        """Mark an OFFER, REQUEST or MESSAGE record as changed."""
         if self.is_on:
             self.records[peer, message_id] = None
 
     def mark_message(self, message_id: bytes) -> None:
-        """Record that a message changed."""
+        """Mark a message as changed."""
         if self.is_on:
             self.messages[message_id] = None
 
     def take(
         self,
     ) -> tuple[Iterable[bytes], Iterable[tuple[bytes, bytes]], Iterable[bytes]] | None:
-        """Return keys of changed groups, records and messages.
+        """Return the keys of changed groups, records and messages; clear the log.
 
-        If nothing changed, return None. If only the epoch changed, return no keys.
+        If nothing changed, return None. If only the epoch changed, return three empty
+        collections.
         """
         if not (self.epoch or self.groups or self.records or self.messages):
             return None

@@ -1,4 +1,4 @@
-"""Events for a node's application."""
+"""Events that a node returns to its application."""
 
 from __future__ import annotations
 
@@ -12,18 +12,23 @@ from sds_core.mvds.records import RecordType
 
 
 class _Event(msgspec.Struct, frozen=True, gc=False):
-    """A value that is cheap to create and equals only values of its own type."""
+    """Base of the events.
+
+    An event is cheap to create, and never equals an event of another type.
+    """
 
 
 class Delivered(_Event, frozen=True):
-    """The application receives a message of another node.
+    """The node delivers a message of another node to the application.
 
-    A message causes one event, but an ephemeral message causes one for each copy.
+    A message is delivered once, but an ephemeral message is delivered with each copy
+    that arrives.
 
     Attributes:
-        sender: The peer that sent this copy; it may have forwarded a message of another
-            node.
-        missing_parents: Parents of the message that were not delivered before it.
+        sender: The peer from which this copy arrived. The peer did not necessarily
+            create the message, because nodes forward messages.
+        missing_parents: Parents of the message that were not delivered before the
+            message.
     """
 
     message_id: bytes
@@ -59,8 +64,8 @@ class Acknowledged(_Event, frozen=True):
 class GaveUp(_Event, frozen=True):
     """A record will not be sent again.
 
-    Either the record was sent `Options.max_sends` times, or a full store dropped its
-    message.
+    Either the record was sent `Options.max_sends` times without an answer, or its
+    message was dropped, because the store is full.
     """
 
     message_id: bytes
@@ -69,13 +74,16 @@ class GaveUp(_Event, frozen=True):
 
 
 class Forgotten(_Event, frozen=True):
-    """A full store dropped a message; copies are still recognised as known."""
+    """A message was dropped, because the store is full.
+
+    The node still knows the message's id, so it recognises further copies.
+    """
 
     message_id: bytes
 
 
 class RefusedReason(StrEnum):
-    """Why a record of a peer is refused."""
+    """Why a record or a whole payload of a peer is refused."""
 
     UNKNOWN_PEER = "unknown peer"
     FOREIGN_GROUP = "foreign group"
@@ -86,11 +94,16 @@ class RefusedReason(StrEnum):
 
 
 class Refused(_Event, frozen=True):
-    """A record of a peer was refused, so it has no effect.
+    """A record or a whole payload of a peer was refused.
 
-    A refused MESSAGE is still acknowledged, so its sender counts it as delivered. If a
-    MESSAGE was refused because the sender was not in its group, and the sender is added
-    to the group later, the node requests the message.
+    For `TOO_MANY_REQUESTS` and `TOO_MANY_ACKS`, the node only omits a request or an
+    acknowledgement, but processes the record otherwise. For the other reasons, the
+    record or payload is not processed.
+
+    A refused MESSAGE is still acknowledged, unless it is ephemeral, so its sender
+    counts the message as delivered. If a MESSAGE was refused because its sender was not
+    in the message's group, and the sender is added to this group later, the node
+    requests the message.
 
     Attributes:
         message_id: Id of the message that the record concerns; empty if a whole payload

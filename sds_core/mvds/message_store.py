@@ -1,4 +1,4 @@
-"""The messages and message ids that a node stores, within limits."""
+"""Stores a node's messages and message ids, up to the limits in `Options`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from sds_core.mvds.payload import Message
 
 
 class _Pool:
-    """Stored messages, oldest first: either our own or those of other nodes."""
+    """Sizes of stored messages, oldest first.
+
+    One pool is for the node's own messages, another for messages of other nodes.
+    """
 
     def __init__(self) -> None:
         self.sizes_bytes: dict[bytes, int] = {}
@@ -29,8 +32,10 @@ class _Pool:
 class MessageStore:
     """Known messages by id.
 
-    Our own messages have separate limits: otherwise, a peer with many messages could
-    displace our unsent messages. If a message changes, the function `mark` gets its id.
+    The limits apply separately to the node's own messages. Otherwise, a peer that sends
+    many messages could displace own messages that are not sent yet.
+
+    If a message changes, the store calls `mark` with the message's id.
     """
 
     def __init__(self, options: Options, mark: Callable[[bytes], None]) -> None:
@@ -51,7 +56,7 @@ class MessageStore:
         return iter(self._known)
 
     def get(self, message_id: bytes) -> StoredMessage | None:
-        """Return the stored values of a message."""
+        """Return the stored values of a message; None if its id is unknown."""
         return self._known.get(message_id)
 
     def message(self, message_id: bytes) -> Message | None:
@@ -65,7 +70,11 @@ class MessageStore:
         return stored is not None and stored.is_delivered
 
     def add(self, message_id: bytes, stored: StoredMessage) -> None:
-        """Add a new message; the limits may be exceeded afterwards, see `surplus`."""
+        """Add a new message.
+
+        The store may then exceed its limits, until the caller drops messages (see
+        `surplus`).
+        """
         self._known[message_id] = stored
         if stored.message is None:
             self._dropped[message_id] = None
@@ -76,7 +85,7 @@ class MessageStore:
         self._mark(message_id)
 
     def set_delivered(self, message_id: bytes) -> None:
-        """Record that a message was delivered to the application."""
+        """Mark a message as delivered to the application."""
         self._known[message_id] = replace(self._known[message_id], is_delivered=True)
         self._mark(message_id)
 
@@ -99,7 +108,10 @@ class MessageStore:
         self._mark(message_id)
 
     def forget_surplus_ids(self) -> None:
-        """Drop the oldest ids beyond the limit; call this if `surplus` returns None."""
+        """Drop the oldest ids of dropped messages, down to `Options.max_known_ids`.
+
+        Call this only after `surplus` has returned None.
+        """
         while len(self._known) > self._options.max_known_ids:
             # `_dropped` is not empty here, because both pools together hold at most
             # `max_known_ids` messages.

@@ -3,8 +3,8 @@
 The node does no I/O and reads no clock. The application calls `tick` once in each
 epoch, sends the returned payloads, and passes received payloads to `receive`.
 
-Acknowledgements are not retransmitted, because no record confirms their arrival.
-Instead, every copy of a MESSAGE causes a new acknowledgement.
+The node does not retransmit acknowledgements, because a peer does not confirm them.
+Instead, the node acknowledges every copy of a MESSAGE that arrives.
 
 Sources: 2/MVDS; 4/MVDS-META.
 """
@@ -39,10 +39,11 @@ from sds_core.mvds.state import NodeState
 
 
 def payloads_of_epoch(state: NodeState, events: list[Event]) -> dict[bytes, Payload]:
-    """Return the payload for each peer for which records are due or queued.
+    """Return the payloads of the current epoch, by peer.
 
-    The send count of each record in a payload increases. If a record does not fit into
-    the payload, it is sent in the next epoch (2/MVDS, "Retransmission").
+    A payload contains the queued items and the due records of one peer. The send count
+    of each record in the payload increases. If a record does not fit into the payload,
+    it is due again in the next epoch (2/MVDS, "Retransmission").
     """
     payloads = {}
     due = state.records.take_due(state.epoch)
@@ -88,8 +89,8 @@ class Node:
     def __init__(self, peer_id: bytes, options: Options | None = None) -> None:
         self.peer_id = peer_id
         self._state = NodeState(options or Options())
-        # Events of calls that return none, such as `append`. The next `tick` or
-        # `receive` returns these events.
+        # Events of calls that do not return their events, such as `append`. The next
+        # `tick` or `receive` returns these events.
         self._events: list[Event] = []
 
     @property
@@ -109,7 +110,7 @@ class Node:
 
     @property
     def pending_acks(self) -> dict[bytes, tuple[bytes, ...]]:
-        """For each peer, the message ids that the next payloads to it acknowledge."""
+        """Ids of the messages that the node still has to acknowledge, by peer."""
         return self._state.outbox.acks()
 
     def message(self, message_id: bytes) -> Message | None:
@@ -117,19 +118,19 @@ class Node:
         return self._state.store.message(message_id)
 
     def is_delivered(self, message_id: bytes) -> bool:
-        """Return whether a message is known and does not wait for its parents."""
+        """Return whether a message was delivered; the node's own messages count too."""
         return self._state.store.is_delivered(message_id)
 
     def add_group(self, group_id: bytes, peers: Iterable[bytes] = ()) -> None:
-        """Join a group, or add peers to it.
+        """Join a group if the node is not in it, and add peers to the group.
 
-        Later messages of the group are sent to the added peers; earlier messages only
-        on request. If the node refused messages of this group from these peers, it now
-        requests these messages.
+        The node sends later messages of the group to the added peers; it sends earlier
+        messages only if these peers request them. If the node refused messages of these
+        peers because the peers were not in the group, it now requests the messages.
 
         Raises:
             BadGroupId: The id does not have the length `Options.group_id_bytes`.
-            BadPeerId: A peer is the node itself.
+            BadPeerId: A peer has the id of the node itself.
         """
         expected_bytes = self.options.group_id_bytes
         if expected_bytes is not None and len(group_id) != expected_bytes:
@@ -142,7 +143,11 @@ class Node:
             self._state.share(group_id, peer)
 
     def remove_peer(self, group_id: bytes, peer: bytes) -> None:
-        """Remove a peer from a group, and drop its records for the group's messages."""
+        """Remove a peer from a group.
+
+        The peer's records for messages of the group are dropped. If the peer is now in
+        none of the node's groups, everything that waits for the peer is dropped.
+        """
         state = self._state
         state.groups.remove_peer(group_id, peer)
         is_known = state.groups.has_peer(peer)
@@ -165,10 +170,11 @@ class Node:
         mode: Mode | None = None,
         ephemeral: bool = False,
     ) -> bytes:
-        """Send a message to all peers of a group; `tick` returns its payloads.
+        """Queue a message for all peers of a group; return the message's id.
 
-        Returns the id of the message. Deployed nodes use Unix seconds as the timestamp.
-        An ephemeral message is sent once, without an OFFER, and is not acknowledged.
+        Later calls of `tick` return the payloads with the message or its OFFER.
+        Deployed nodes use Unix seconds as the timestamp. An ephemeral message is sent
+        once, without an OFFER, and is not acknowledged.
 
         Raises:
             UnknownGroup: The node is not in the group.
@@ -204,7 +210,10 @@ class Node:
         return new_id
 
     def peer_online(self, peer: bytes) -> None:
-        """Send all records for a reachable peer in the next epoch, without backoff."""
+        """Make all records for a peer due in the next epoch, without their backoff.
+
+        The application calls this when the peer becomes reachable.
+        """
         next_epoch = self.epoch + 1
         for record in self.records:
             if record.peer == peer and record.send_epoch > next_epoch:
@@ -213,7 +222,8 @@ class Node:
     def tick(self) -> Step:
         """Begin the next epoch; return the payloads to send, and events.
 
-        The events of earlier calls that return none, such as `append`, are included.
+        The events include those of earlier calls that do not return their events, such
+        as `append`.
         """
         self._state.epoch += 1
         self._state.log.mark_epoch()
@@ -222,9 +232,10 @@ class Node:
         return Step(payloads_of_epoch(self._state, events), events)
 
     def receive(self, sender: bytes, payload: Payload) -> list[Event]:
-        """Process a payload of a peer; the next payload to this peer answers it.
+        """Process a payload from a peer, and return events.
 
-        If the peer is in none of the node's groups, the payload is refused.
+        The next payload to this peer contains the answers. If the peer is in none of
+        the node's groups, the payload is refused.
         """
         events = self._take_events()
         if self._state.groups.has_peer(sender):
@@ -242,7 +253,7 @@ class Node:
         return self._state.take_changes()
 
     def snapshot(self) -> Changes:
-        """Return the whole state, as the changes from an empty node."""
+        """Return the whole state, in the form of changes to an empty node."""
         return self._state.snapshot()
 
     @classmethod

@@ -12,11 +12,11 @@ from sds_core.wire import MAX_VALUE_BYTES
 
 
 class Mode(StrEnum):
-    """How our own messages are sent to peers (2/MVDS, "Flow").
+    """How a node sends its own messages to peers (2/MVDS, "Flow").
 
-    - BATCH: a message is sent at once, which saves round trips.
-    - INTERACTIVE: a message is first offered, which saves bytes if the peer already has
-      the message.
+    - BATCH: the node sends a message without an OFFER, which saves a round trip.
+    - INTERACTIVE: the node first offers a message, and sends it on request. This saves
+      bytes if the peer already has the message.
     """
 
     BATCH = "batch"
@@ -28,8 +28,8 @@ class Resolution(StrEnum):
 
     - NONE: the message is delivered, and the missing parents are ignored.
     - EVENTUAL: the message is delivered, and missing parents are requested.
-    - CONSISTENT: missing parents are requested, and the message is delivered after its
-      parents, which wait for their own parents in the same way.
+    - CONSISTENT: missing parents are requested, and the message is delivered only after
+      all its parents. A parent is also delivered only after its own parents.
     """
 
     NONE = "none"
@@ -42,28 +42,31 @@ class Options:
     """The options of one node.
 
     Attributes:
-        max_sends: Number of sendings after which a record is dropped; None: never.
+        max_sends: How often a record is sent, if the peer does not answer, before it is
+            dropped; None for no limit.
         forward: Whether received messages are offered to the other peers of the group.
             Deployed nodes forward messages, but 2/MVDS does not mention forwarding.
-        write_parents: Whether our messages name parents. The parents are the group's
-            delivered messages that no stored message names as a parent.
-        group_id_bytes: Length of group ids; None: any. If group ids differ in length,
-            two messages may have the same id. Deployed nodes use 32.
+        write_parents: Whether the node's own messages name parents. The parents are the
+            group's delivered messages that are not yet a stored message's parent.
+        group_id_bytes: Length of group ids; None for any length. If group ids differ in
+            length, two different messages may have the same id. Deployed nodes use 32.
         max_payload_bytes: Maximum length of a sent payload. Waku relays forward at most
             150 KB.
         max_messages, max_stored_bytes: Maximum number and total size of stored
-            messages. The limits apply separately to our own messages and to those of
-            others; the oldest message is dropped first.
-        max_known_ids: Maximum number of known message ids. Copies of known messages are
-            acknowledged but not delivered. The oldest id is dropped first.
-        max_requests: Maximum number of REQUEST records for one peer. The limit also
-            applies to messages that were first refused and are requested later.
-        max_acks: Maximum number of waiting acknowledgements for one peer; further
-            acknowledgements are dropped.
+            messages. The limits apply separately to the node's own messages and to
+            messages of other nodes; the oldest message is dropped first.
+        max_known_ids: Maximum number of known message ids. If a message with a known id
+            arrives, it is acknowledged but not delivered. Ids of dropped messages are
+            dropped, the oldest first.
+        max_requests: Maximum number of REQUEST records for one peer. Requests for
+            messages that the node refused earlier also count.
+        max_acks: Maximum number of acknowledgements that wait to be sent to one peer;
+            further acknowledgements are dropped.
         max_parents: Maximum number of parents of a message; a received message with
             more parents is refused.
-        max_waiting: Maximum number of messages that wait for their parents; above the
-            limit, the oldest message is delivered without its parents.
+        max_waiting: Maximum number of messages that wait for their parents. If more
+            messages would wait, the message that has waited longest is delivered
+            without its parents.
     """
 
     mode: Mode = Mode.INTERACTIVE
@@ -85,8 +88,8 @@ class Options:
     def __post_init__(self) -> None:
         """Raise ValueError if an option is out of its range."""
         at_least = {
-            # Half of a payload must have room for a message with a body and all
-            # parents.
+            # A message may take half of a payload (`max_message_bytes`). This half must
+            # have room for a body and `max_parents` parents.
             "max_payload_bytes": 2_048 + 80 * self.max_parents,
             "max_messages": 1,
             "max_stored_bytes": self.max_payload_bytes,
@@ -111,6 +114,7 @@ class Options:
     def max_message_bytes(self) -> int:
         """Maximum length of a MESSAGE record.
 
-        The maximum is half of a payload. Acknowledgements never use this half.
+        The maximum is half of `max_payload_bytes`. Acknowledgements take at most the
+        other half of a payload.
         """
         return self.max_payload_bytes // 2

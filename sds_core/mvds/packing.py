@@ -19,7 +19,10 @@ _Item = TypeVar("_Item")
 
 
 class Packer:
-    """Collects records of a payload; methods return False if a record does not fit."""
+    """Collects the records of one payload.
+
+    Methods that add a record return False if the record does not fit.
+    """
 
     def __init__(self, max_bytes: int) -> None:
         self.left_bytes = max_bytes
@@ -69,9 +72,10 @@ class Packer:
 
 
 class Outbox:
-    """Acknowledgements and ephemeral messages for the next payload to each peer.
+    """Acknowledgements and ephemeral messages that wait to be sent, by peer.
 
-    Unlike records (2/MVDS, "State"), these are neither stored nor sent again.
+    Unlike the records of the node's state (2/MVDS, "State"), acknowledgements and
+    ephemeral messages are neither stored nor retransmitted.
     """
 
     def __init__(self, options: Options) -> None:
@@ -81,11 +85,14 @@ class Outbox:
         self._ephemeral: dict[bytes, list[Message]] = {}
 
     def peers(self) -> list[bytes]:
-        """Return the peers for which something waits; a peer may occur twice."""
+        """Return the peers for which acknowledgements or messages wait.
+
+        A peer that has both occurs twice.
+        """
         return [*self._acks, *self._ephemeral]
 
     def acks(self) -> dict[bytes, tuple[bytes, ...]]:
-        """For each peer, return the message ids that wait to be acknowledged."""
+        """Return the ids of the messages that are still to be acknowledged, by peer."""
         return {peer: tuple(ids) for peer, ids in self._acks.items()}
 
     def add_ack(self, peer: bytes, message_id: bytes) -> bool:
@@ -102,14 +109,15 @@ class Outbox:
             self._ephemeral.setdefault(peer, []).append(message)
 
     def remove(self, peer: bytes) -> None:
-        """Drop everything that waits for a peer."""
+        """Drop all acknowledgements and messages that wait for a peer."""
         self._acks.pop(peer, None)
         self._ephemeral.pop(peer, None)
 
     def pack(self, peer: bytes, packer: Packer) -> None:
-        """Move the waiting items of a peer to its payload; items that do not fit stay.
+        """Move acknowledgements and messages for a peer into the peer's payload.
 
-        Acknowledgements leave room for a message of maximum length.
+        Those that do not fit continue to wait. The acknowledgements take only so many
+        bytes that a message of maximum length still fits.
         """
         room_bytes = packer.left_bytes - self._options.max_message_bytes
         acks = self._acks.pop(peer, {})

@@ -1,7 +1,8 @@
-"""Tracks which parents our next message names, and which messages wait for parents.
+"""Tracks which parents a node's messages name, and which messages wait for parents.
 
-Source: 4/MVDS-META. Metadata is not part of a message's id, so a node that forwards a
-message can change its parents. Only the parents in the first received copy count.
+Source: 4/MVDS-META. The id of a message does not depend on its metadata, so a node that
+forwards the message can change the named parents. If copies name different parents,
+only the copy that arrives first counts.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ def parents_of(message: Message) -> tuple[bytes, ...]:
 
 
 class Heads:
-    """For each group, delivered messages that no stored message names as a parent."""
+    """Heads of groups: delivered messages that no stored message names as a parent."""
 
     def __init__(self) -> None:
         # Inner dictionaries are used as ordered sets.
@@ -26,19 +27,19 @@ class Heads:
         self._named: Counter[bytes] = Counter()
 
     def newest(self, group_id: bytes, limit: int) -> tuple[bytes, ...]:
-        """Return the newest heads of a group, at most `limit`; the oldest is first."""
+        """Return up to `limit` of a group's newest heads, in order of delivery."""
         heads = self._heads.get(group_id, {})
         return tuple(heads)[max(0, len(heads) - limit) :]
 
     def stored(self, message: Message) -> None:
-        """Record a stored message: its parents are no longer heads."""
+        """Register a stored message, so that its parents are no longer heads."""
         heads = self._heads.get(message.group_id, {})
         for parent in parents_of(message):
             self._named[parent] += 1
             heads.pop(parent, None)
 
     def delivered(self, message_id: bytes, group_id: bytes) -> None:
-        """Record a delivered message: it is a head if no stored message names it."""
+        """Make a delivered message a head, unless it is a stored message's parent."""
         if message_id not in self._named:
             self._heads.setdefault(group_id, {})[message_id] = None
 
@@ -67,13 +68,16 @@ class WaitingMessages:
         return message_id in self._missing
 
     def add(self, message_id: bytes, missing: Iterable[bytes]) -> None:
-        """Make a message wait for its parents."""
+        """Make a message wait until its missing parents are delivered."""
         self._missing[message_id] = dict.fromkeys(missing)
         for parent in self._missing[message_id]:
             self._children.setdefault(parent, {})[message_id] = None
 
     def oldest(self) -> bytes:
-        """Return the message that has waited longest; at least one must wait."""
+        """Return the message that has waited longest.
+
+        Call this only if a message waits.
+        """
         return next(iter(self._missing))
 
     def remove(self, message_id: bytes) -> tuple[bytes, ...]:
@@ -87,7 +91,10 @@ class WaitingMessages:
         return missing
 
     def delivered(self, parent: bytes) -> list[bytes]:
-        """Record a delivered parent; return the messages that waited only for it."""
+        """Return the messages that waited only for this parent, which was delivered.
+
+        These messages no longer wait.
+        """
         ready = []
         for child in self._children.pop(parent, ()):
             missing = self._missing[child]

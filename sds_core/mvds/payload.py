@@ -1,9 +1,11 @@
 """Encodes and decodes payloads in the wire format of MVDS.
 
 The specification numbers the fields from 5001, but vacp2p/mvds numbers them from 1.
-This module decodes both numberings, but always encodes the numbering of the
-specification. A tag has three bytes in the specification and one byte in vacp2p/mvds,
-so the first byte of a value identifies the numbering.
+This module decodes both numberings, but always encodes with the numbering of the
+specification.
+
+The first byte of a value shows which numbering it uses. A value begins with the tag of
+a field, which has three bytes in the specification and one byte in vacp2p/mvds.
 
 Sources: 2/MVDS, "Payloads"; 4/MVDS-META; status-im/mvds for `group_offers`.
 """
@@ -77,8 +79,8 @@ ID_RECORD_BYTES = 36
 MAX_RECORDS = 10_000
 """Maximum number of records in one payload.
 
-Parents and the ids in group offers count as records. A Waku message, at most 150 KB,
-contains at most 4,200 ids.
+Parents, group offers and the ids in group offers also count as records. A Waku message
+has at most 150 KB, which is enough for about 4,500 ids.
 """
 
 _GREATEST_ONE_BYTE_TAG = 0x7F
@@ -109,7 +111,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class GroupOffer:
-    """Offers that also name the group of the offered messages (status-im/mvds)."""
+    """Offers of several messages of one group, with the group's id (status-im/mvds)."""
 
     group_id: bytes
     message_ids: tuple[bytes, ...]
@@ -119,8 +121,8 @@ class GroupOffer:
 class Payload:
     """The records that one node sends to one peer in one epoch.
 
-    Ids have 32 bytes, are in wire order, and may be repeated. `group_offers` extends
-    the specification.
+    Message ids have 32 bytes, are in the order of the encoded payload, and may occur
+    more than once. `group_offers` extends the specification.
     """
 
     acks: tuple[bytes, ...] = ()
@@ -137,9 +139,9 @@ class Payload:
 
 
 def decode(value: bytes) -> Payload:
-    """Decode a payload in either numbering; empty input is an empty payload.
+    """Decode a payload in either numbering of fields; no bytes are an empty payload.
 
-    If the value has a known field, its unknown fields are ignored.
+    Unknown fields are ignored, but at least one field must be known.
 
     Raises:
         ValueTooLarge: The value has more than MAX_VALUE_BYTES, so it was not parsed.
@@ -151,15 +153,15 @@ def decode(value: bytes) -> Payload:
 
 
 def decode_first(value: bytes, most: int) -> tuple[Payload, int]:
-    """Check all records of a payload, but return only the first records.
+    """Check all records of a payload, but return only the first `most` records.
 
-    No objects are created for the other records, because creating objects takes most of
-    the decoding time.
+    No objects are created for the omitted records, because creating objects takes most
+    of the decoding time.
 
     Args:
         value: The payload; see `decode`.
-        most: Maximum number of records to return. The order is ACK, OFFER, REQUEST,
-            MESSAGE. Ids of group offers come after the ids of other offers.
+        most: Maximum number of records to return. They are counted in the order ACK,
+            OFFER, REQUEST, MESSAGE. The ids of group offers follow the other offers.
 
     Returns:
         The payload with the returned records, and the number of omitted records.
@@ -215,8 +217,8 @@ def decode_first(value: bytes, most: int) -> tuple[Payload, int]:
 def encode(payload: Payload) -> bytes:
     """Encode a payload with the field numbers of the specification.
 
-    The result is the same as in deployed Go nodes: fields are in the order of their
-    numbers, and empty fields are omitted.
+    Deployed Go nodes encode the same bytes: fields are in the order of their numbers,
+    and empty fields are omitted.
 
     Raises:
         ValueError: A timestamp does not fit into a signed integer of 64 bits.
@@ -275,13 +277,14 @@ def _written(message: Message) -> mvds_pb2.Message:
 def message_id(message: Message) -> bytes:
     """Return the id of a message, 32 bytes (2/MVDS, "Payloads").
 
-    2/MVDS does not define how the timestamp is encoded in the hash. Deployed nodes use
-    8 bytes, little-endian (vacp2p/mvds protobuf/messageid.go).
+    The id is a hash. 2/MVDS does not define how the timestamp is encoded before it is
+    hashed. Deployed nodes use 8 bytes, little-endian (vacp2p/mvds
+    protobuf/messageid.go).
 
     The metadata is not hashed. Group id, timestamp and body are hashed without
-    separators. Therefore, two messages can have the same id if their group ids differ
+    separators, so two different messages can have the same id if their group ids differ
     in length.
     """
-    # Two's complement, as Go encodes negative integers.
+    # Negative timestamps are encoded in two's complement, as in Go.
     timestamp = message.timestamp.to_bytes(8, "little", signed=True)
     return sha256(b"MESSAGE_ID" + message.group_id + timestamp + message.body).digest()

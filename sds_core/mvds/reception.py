@@ -1,7 +1,8 @@
 """Applies the records of a received payload to a node's state.
 
-Source: 2/MVDS, "Flow". If a peer sends the ACK, OFFER or MESSAGE of a message, it has
-this message. The node then stops sending or offering the message to this peer.
+Source: 2/MVDS, "Flow". If a peer sends an ACK, OFFER or MESSAGE record, the peer has
+the message of this record. The node then stops sending or offering the message to the
+peer.
 """
 
 from __future__ import annotations
@@ -31,18 +32,19 @@ class Reception:
             self._is_held_by_sender(one)
         for one in payload.requests:
             self._take_request(one)
-        # Messages are processed before offers, because a payload may offer a message
-        # that it also contains.
+        # Messages are processed before offers. If a payload contains a message and also
+        # offers it, the node then does not request the message.
         for message in payload.messages:
             self._take_message(message)
         for one in payload.offered():
             self._take_offer(one)
 
     def _take_request(self, one: bytes) -> None:
-        """Answer a request: replace the OFFER record by a MESSAGE record.
+        """Answer a request: put a MESSAGE record in the place of the OFFER record.
 
-        A peer also requests messages that were not offered, for example parents. An
-        existing MESSAGE record stays, so repeated requests cause no further sendings.
+        A peer also requests messages that were not offered, for example parents. If a
+        MESSAGE record already exists, it does not change, so repeated requests do not
+        cause additional sendings.
         """
         message = self._state.store.message(one)
         if message is None or not self._shares(message.group_id):
@@ -55,7 +57,7 @@ class Reception:
         """Request an offered message, or acknowledge it if it is known.
 
         2/MVDS does not say how to answer the offer of a known message. Deployed nodes
-        do not answer it, so such offers are repeated forever.
+        do not answer such an offer, so its sender repeats it forever.
         """
         stored = self._state.store.get(one)
         if stored is None:
@@ -93,10 +95,10 @@ class Reception:
         self._state.drop_surplus(self._events)
 
     def _refuse(self, reason: RefusedReason, one: bytes, message: Message) -> None:
-        """Acknowledge a message that is refused.
+        """Report a refused message, and acknowledge it unless it is ephemeral.
 
-        2/MVDS requires an acknowledgement of every received MESSAGE, and only an
-        acknowledgement ends the retransmission.
+        2/MVDS requires an acknowledgement of every received MESSAGE. Without an
+        acknowledgement, the peer continues to retransmit the message.
         """
         self._events.append(Refused(reason, self._sender, one))
         if _is_ephemeral(message):
@@ -106,8 +108,9 @@ class Reception:
             self._state.foreign.add(self._sender, message.group_id, one)
 
     def _pass_on(self, one: bytes, group_id: bytes) -> None:
-        """Acknowledge a new message to peers that offered it; forward it to others."""
-        # This is a list, because the order of a set differs between processes.
+        """Acknowledge a new message to peers that offered it; offer it to others."""
+        # A list keeps the order of the peers. The order of a set would differ between
+        # processes.
         offered_by = [record.peer for record in self._state.records.of_message(one)]
         for peer in offered_by:
             self._state.records.remove(peer, one)
@@ -118,7 +121,7 @@ class Reception:
                     self._state.put(peer, one, RecordType.OFFER)
 
     def _is_held_by_sender(self, one: bytes) -> None:
-        """Stop sending a message to the peer, because the peer has it."""
+        """Stop sending or offering a message to the peer, which already has it."""
         record = self._state.records.get(self._sender, one)
         if record is not None and record.type is not RecordType.REQUEST:
             self._state.records.remove(self._sender, one)
