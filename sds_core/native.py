@@ -13,7 +13,10 @@ import numpy as np
 _Marked = TypeVar("_Marked")
 
 IS_COMPILED = False
-"""The build replaces this name by True in the modules that it compiles."""
+"""Whether the module is compiled.
+
+In compiled modules, the build replaces this name by True.
+"""
 
 
 def native(one: _Marked) -> _Marked:
@@ -32,7 +35,7 @@ MutableBytes: TypeAlias = bytearray | memoryview
 
 Int32s: TypeAlias = memoryview
 Int64s: TypeAlias = memoryview
-"""Integers of one width, shape (n,)."""
+"""Integers of the width that the name states, shape (n,)."""
 
 Uint64s: TypeAlias = memoryview
 ReadUint32s: TypeAlias = memoryview
@@ -45,13 +48,13 @@ _BITS = 64
 
 
 def view(array: np.ndarray[Any, Any]) -> memoryview:
-    """Return a view of an array: if the view is changed, the array changes too."""
+    """Return a view of an array; a change of the view changes the array."""
     view_: memoryview = array.data
     return view_
 
 
 def row_of(rows: Int64Rows, number: int) -> Int64s:
-    """Return a view of a row: if the view is changed, the array changes too."""
+    """Return a view of one row of a table; a change of the view changes the table."""
     return view(np.asarray(rows)[number])
 
 

@@ -1,6 +1,6 @@
-"""The records that a node sends to its peers until they are answered.
+"""The records that a node sends to its peers until the peers answer.
 
-2/MVDS, "State", calls these records the state.
+Section "State" of 2/MVDS calls these records the state.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from enum import StrEnum
 from heapq import heapify, heappop, heappush
 
 _FEW_ENTRIES = 1_000
-"""If the schedule has at most this many outdated entries, it keeps them until their
-epoch."""
+"""The schedule keeps up to this many outdated entries until they are due.
+
+An entry is outdated if its record was removed or replaced.
+"""
 
 
 class RecordType(StrEnum):
-    """Type of a record that is sent repeatedly."""
+    """Type of a record; a node resends records of all types until peers answer."""
 
     OFFER = "offer"
     REQUEST = "request"
@@ -26,11 +28,11 @@ class RecordType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record for one peer.
+    """What a node sends to one peer about one message until the peer answers.
 
     Attributes:
         send_count: How often the record was sent so far.
-        send_epoch: Epoch in which the record becomes due.
+        send_epoch: Epoch in which the node sends the record next.
     """
 
     peer: bytes
@@ -43,7 +45,8 @@ class Record:
 class RecordTable:
     """Holds at most one record for each peer and message.
 
-    If a record changes, the function `mark` gets its peer and message id.
+    If a record is added, replaced or removed, the table calls `mark` with the record's
+    peer and message id.
     """
 
     def __init__(self, mark: Callable[[bytes, bytes], None]) -> None:
@@ -51,9 +54,9 @@ class RecordTable:
         self._by_message: dict[bytes, dict[bytes, Record]] = {}
         self._requests: Counter[bytes] = Counter()
         self._count = 0
-        # The schedule: a heap of (send epoch, number, record). A removed or replaced
-        # record stays until its epoch, or until most records are outdated. The number
-        # orders records of one epoch.
+        # The schedule: a heap of (send epoch, number, record). The number orders the
+        # entries of one epoch. If a record is removed or replaced, its entry is
+        # outdated, but stays until its epoch, or until most entries are outdated.
         self._due: list[tuple[int, int, Record]] = []
         self._number = 0
 
@@ -75,7 +78,7 @@ class RecordTable:
         return self._requests[peer]
 
     def put(self, record: Record) -> None:
-        """Store a record; it replaces the record of the same peer and message."""
+        """Store a record; it replaces any earlier record for its peer and message."""
         self.remove(record.peer, record.message_id)
         self._by_message.setdefault(record.message_id, {})[record.peer] = record
         if record.type is RecordType.REQUEST:
@@ -100,9 +103,10 @@ class RecordTable:
         self._mark(peer, message_id)
 
     def take_due(self, epoch: int) -> dict[bytes, list[Record]]:
-        """Return the records that are due at an epoch, by peer, in order of send epoch.
+        """Take the records that are due at an epoch from the schedule, by peer.
 
-        The caller must then call `put`, `put_back` or `remove` for each of them.
+        The records of each peer are in order of send epoch. The caller must then call
+        `put`, `put_back` or `remove` for each record.
         """
         due: dict[bytes, list[Record]] = {}
         while self._due and self._due[0][0] <= epoch:
@@ -112,10 +116,10 @@ class RecordTable:
         return due
 
     def put_back(self, record: Record) -> None:
-        """Put a record from `take_due` back into the schedule, at the same epoch."""
+        """Put a record from `take_due` back into the schedule at its `send_epoch`."""
         self._number += 1
         heappush(self._due, (record.send_epoch, self._number, record))
-        # Without this step, a hostile peer could fill the memory with outdated entries.
+        # If outdated entries stayed, a hostile peer could fill the memory with them.
         if len(self._due) > _FEW_ENTRIES + 2 * self._count:
             self._due = [entry for entry in self._due if self._is_current(entry[2])]
             heapify(self._due)

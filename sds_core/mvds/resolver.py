@@ -1,4 +1,7 @@
-"""Delivers messages to the application; `Options.resolution` decides when."""
+"""Delivers messages to the application.
+
+`Options.resolution` decides whether a message waits for its parents.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ class Resolver:
         self._waiting = WaitingMessages()
 
     def parents(self, group_id: bytes) -> tuple[bytes, ...]:
-        """Return the parents that our next message names."""
+        """Return the parents that our next message in a group names."""
         if not self._options.write_parents:
             return ()
         return self._heads.newest(group_id, self._options.max_parents)
@@ -30,7 +33,10 @@ class Resolver:
         self._heads.delivered(message_id, message.group_id)
 
     def ephemeral(self, message_id: bytes, message: Message, sender: bytes) -> Event:
-        """Return the delivery event of an ephemeral message, which never waits."""
+        """Return the delivery event of an ephemeral message.
+
+        An ephemeral message never waits for its parents.
+        """
         missing = self._missing(message_id, message)
         return Delivered(message_id, message, sender, missing)
 
@@ -50,7 +56,7 @@ class Resolver:
             self._deliver(message_id, missing, events)
 
     def before_drop(self, message_id: bytes, events: list[Event]) -> None:
-        """Prepare to drop a message from the store: if it waits, deliver it now."""
+        """Prepare to drop a message; if it waits for parents, deliver it now."""
         if message_id in self._waiting:
             self._deliver(message_id, self._waiting.remove(message_id), events)
         message = self._store.message(message_id)
@@ -73,7 +79,10 @@ class Resolver:
                 self._waiting.add(message_id, self._missing(message_id, message))
 
     def _missing(self, message_id: bytes, message: Message) -> tuple[bytes, ...]:
-        """Return a message's undelivered parents; never the message itself."""
+        """Return a message's undelivered parents.
+
+        If the message names itself as a parent, this parent is ignored.
+        """
         parents = dict.fromkeys(parents_of(message))
         return tuple(
             parent
@@ -84,7 +93,7 @@ class Resolver:
     def _deliver(
         self, message_id: bytes, missing: tuple[bytes, ...], events: list[Event]
     ) -> None:
-        """Deliver a message, and messages that waited only for it."""
+        """Deliver a message, then the messages that waited only for this delivery."""
         ready = [(message_id, missing)]
         while ready:
             one, lacking = ready.pop(0)

@@ -1,4 +1,4 @@
-"""The state of a node, with methods that change several parts together."""
+"""The state of a node, with methods that change several parts of the state."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from sds_core.mvds.resolver import Resolver
 
 
 class Groups:
-    """A node's groups and their peers; `mark` gets the id of each changed group."""
+    """A node's groups and their peers.
+
+    If a group changes, `mark` is called with the id of the group.
+    """
 
     def __init__(self, mark: Callable[[bytes], None]) -> None:
         # Inner dictionaries are used as ordered sets.
@@ -70,16 +73,17 @@ class Groups:
 
 
 class ForeignMessages:
-    """Ids of messages that were refused because their sender is not in their group.
+    """Ids of messages that were refused because the sender is not in the group.
 
-    If the sender is added to the group later, the messages are requested. The ids are
-    not part of the stored state. At most `most` ids per peer are kept; the oldest is
-    dropped first.
+    If the sender is added to the group later, the node requests the messages. The ids
+    are not part of the stored state. At most `most` ids per peer are kept; the oldest
+    id is dropped first.
     """
 
     def __init__(self, most: int) -> None:
         self._most = most
-        # Group ids are hashed, because the id of an unknown group may have any length.
+        # For each peer, the hash of the group id by message id. Only the hash is kept,
+        # because the id of an unknown group may have any length.
         self._groups: dict[bytes, dict[bytes, bytes]] = {}
 
     def add(self, peer: bytes, group_id: bytes, message_id: bytes) -> None:
@@ -90,7 +94,7 @@ class ForeignMessages:
             del groups[next(iter(groups))]
 
     def take(self, peer: bytes, group_id: bytes) -> list[bytes]:
-        """Return the ids of a peer's messages in one group, and drop them."""
+        """Return and drop the ids of a peer's refused messages in one group."""
         groups = self._groups.get(peer, {})
         wanted = sha256(group_id).digest()
         taken = [one for one, group in groups.items() if group == wanted]
@@ -104,7 +108,7 @@ class ForeignMessages:
 
 
 class NodeState:
-    """The parts of a node's state, and its outbox."""
+    """The parts of a node's state, and the node's outbox."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
@@ -116,12 +120,12 @@ class NodeState:
         self.resolver = Resolver(options, self.store)
         self.outbox = Outbox(options)
         self.foreign = ForeignMessages(options.max_requests)
-        # For each peer, ids of refused messages that the node has to request. They were
-        # refused before the peer was added to their group.
+        # For each peer, ids of messages that the node still has to request. The node
+        # refused these messages before the peer was added to the messages' group.
         self.late: dict[bytes, list[bytes]] = {}
 
     def put(self, peer: bytes, message_id: bytes, kind: RecordType) -> None:
-        """Add or replace the record for a message; it is due in the next epoch."""
+        """Add or replace a peer's record for a message; it is due in the next epoch."""
         self.records.put(Record(peer, message_id, kind, 0, self.epoch + 1))
 
     def request(self, peer: bytes, message_id: bytes) -> bool:
@@ -136,7 +140,8 @@ class NodeState:
     def share(self, group_id: bytes, peer: bytes) -> None:
         """Add a peer to a group.
 
-        If messages of this group from this peer were refused, they are requested now.
+        The node now requests messages that it refused earlier because the peer was not
+        in this group.
         """
         self.groups.add_peer(group_id, peer)
         if taken := self.foreign.take(peer, group_id):
@@ -144,7 +149,7 @@ class NodeState:
             self.request_late()
 
     def request_late(self) -> None:
-        """Request messages in `late`, up to the limit of requests for each peer."""
+        """Request the messages in `late`, up to the limit of requests for each peer."""
         for peer, waiting in list(self.late.items()):
             while waiting and (
                 waiting[0] in self.store or self.request(peer, waiting[0])
@@ -159,7 +164,10 @@ class NodeState:
         events.append(GaveUp(record.message_id, record.peer, record.type))
 
     def drop_surplus(self, events: list[Event]) -> None:
-        """Drop messages and ids beyond the limits; drop the messages' records too."""
+        """Drop messages and ids beyond the store's limits.
+
+        The records for a dropped message are dropped too.
+        """
         while (oldest := self.store.surplus()) is not None:
             self.resolver.before_drop(oldest, events)
             for record in self.records.of_message(oldest):
@@ -174,12 +182,15 @@ class NodeState:
         return self._values(self.groups, records, self.store)
 
     def take_changes(self) -> Changes | None:
-        """Return the changes since the last `take_changes`; None if nothing changed."""
+        """Return the changes since the previous call; None if nothing changed."""
         keys = self.log.take()
         return None if keys is None else self._values(*keys)
 
     def load(self, state: Changes) -> None:
-        """Restore a stored state into a new node; call `drop_surplus` afterwards."""
+        """Restore a stored state into a new node.
+
+        Afterwards, the caller must call `drop_surplus`.
+        """
         self.epoch = state.epoch
         for group_id, peers in state.groups.items():
             self.groups.add(group_id)

@@ -2,14 +2,14 @@
 
 A record is from the future if its time is more than `MAX_AHEAD_MS` later than the
 moment at which it was written to Kafka. Kafka does not store this moment, but orders
-the records of a partition by it. Three facts limit this moment:
+the records of a partition by it. Three facts show when a record was written:
 
 - A record was written before the monitor read it.
-- If a record's offset is at or after the end of the partition at an earlier `Look`, the
-    record was written after that look.
+- A `Look` has the end of a partition at an earlier moment. If a record's offset is at
+  or after this end, the record was written after the look.
 - A record was written before all records at later offsets. If enough of these records
-  have earlier times than the record, their times show when it was written at the
-  latest, even if the monitor reads late.
+  have earlier times than the record, their times give an upper bound of the writing
+  time, even if the monitor reads the records much later.
 """
 
 from __future__ import annotations
@@ -22,21 +22,22 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from sds_core.observer.record import MAX_AHEAD_MS, is_future
 
 LOOKAHEAD = 50
-"""Number of later offsets whose times show when a record was written.
+"""Number of offsets after a record whose records show when the record was written.
 
-With a larger number, the offsets would cover too much time. With a smaller number, a
-single burst of one tap could fill all offsets."""
+With a larger number, the records at these offsets would cover too much time. With a
+smaller number, all of them could come from a single burst of one tap.
+"""
 
 
 _REFUTING = 3
-"""Minimum number of later records that together refute a record's time.
+"""Minimum number of contradicting later records that refute a record's time.
 
-Two later records may be late by chance.
+One or two later records may contradict the time only because they are late by chance.
 """
 
 
 class Look(NamedTuple):
-    """The end of a partition at an earlier wall time, Unix ms."""
+    """The end offset of a partition at the wall time `wall_ms`, Unix ms."""
 
     end: int
     wall_ms: int
@@ -61,26 +62,33 @@ _Record = TypeVar("_Record", bound=Timed)
 
 
 def is_at_odds(time_ms: int, behind_ms: int) -> bool:
-    """Whether a record's time contradicts the time of a later record, both Unix ms."""
+    """Whether the time `behind_ms` of a later record contradicts a record's time.
+
+    Both times are in Unix ms. A later record is a record at a later offset.
+    """
     return is_future(time_ms, behind_ms)
 
 
 def refuted_at_ms(time_ms: int, clock_ms: int, behind: Iterable[int]) -> int | None:
     """Return an upper bound of a record's writing time, if later records show one.
 
-    A later record contradicts the record if the later record's time is more than
-    `MAX_AHEAD_MS` before the record's time. Then either the record is from the future,
-    or the later record is late. If the record is from the future, later records that
-    do not contradict it are from the future too. The later records are counted in
-    order. The record's time is refuted as soon as the number of contradicting records
-    is at least `_REFUTING`, and more than 1.5 times the number of the others. The
-    record itself counts as one of the others.
+    A later record is a record at a later offset. A later record contradicts the record
+    if the later record's time is more than `MAX_AHEAD_MS` before the record's time;
+    otherwise, the later record agrees. If a later record contradicts the record, either
+    the record is from the future, or the later record is late. If the record is from
+    the future, agreeing records are from the future too.
+
+    The function counts contradicting and agreeing records in order of offset. The
+    record itself counts as agreeing. The record's time is refuted as soon as the number
+    of contradicting records is at least `_REFUTING`, and more than 1.5 times the number
+    of agreeing records.
 
     Args:
         time_ms: Time of the record, Unix ms.
-        clock_ms: Maximum time of the earlier records in the partition, Unix ms. Later
-            records that are late compared with this time are ignored.
-        behind: Times of the later records, in order, Unix ms.
+        clock_ms: Maximum time of the records at earlier offsets, Unix ms. A later
+            record does not count as contradicting if its time is more than
+            `MAX_AHEAD_MS` before `clock_ms`.
+        behind: Times of the later records, in order of offset, Unix ms.
 
     Returns:
         The maximum time of the contradicting records, Unix ms; None if the record's
@@ -101,11 +109,12 @@ def refuted_at_ms(time_ms: int, clock_ms: int, behind: Iterable[int]) -> int | N
 class Foresight(Generic[_Record]):
     """Decides, in order, which records of one partition are from the future.
 
-    If a record's time is far ahead of all previous times, the record waits until enough
-    later records are known.
+    If a record's time is far after the times of all earlier records, the record waits
+    until enough records at later offsets are known.
 
     Args:
-        clock_ms: Maximum time of the records before the first added record, Unix ms.
+        clock_ms: Maximum time of the records before the first record that is given to
+            `add`, Unix ms.
         admitted_ms: Wall time at which the monitor reads the records, Unix ms.
     """
 
@@ -117,15 +126,15 @@ class Foresight(Generic[_Record]):
 
     @property
     def waits(self) -> bool:
-        """Whether a record waits for its decision."""
+        """Whether any added record is not decided yet."""
         return bool(self._waiting)
 
     def add(self, record: _Record) -> Iterable[tuple[_Record, int]]:
-        """Add the next record.
+        """Add the record at the next offset.
 
         Returns:
-            The decided records, each with the latest time at which it may have been
-            written, Unix ms; see `record.is_future`.
+            The records that are now decided. Each has the latest time at which it may
+            have been written, Unix ms, for `record.is_future`.
         """
         time_ms = record.timestamp_ms
         if (
@@ -143,15 +152,18 @@ class Foresight(Generic[_Record]):
 
         Args:
             behind: The records after the last added record. They must cover `LOOKAHEAD`
-                offsets, or be all records that existed at `admitted_ms`. These records
-                are not decided.
+                offsets, or be all records that existed at `admitted_ms`. The result
+                does not contain these records.
         """
         rest = len(self._waiting)
         self._waiting.extend(behind)
         return self._settled(None)[:rest]
 
     def _settled(self, reached: int | None) -> list[tuple[_Record, int]]:
-        """Decide each waiting record for which the offsets up to `reached` suffice."""
+        """Decide waiting records until one needs records at offsets after `reached`.
+
+        If `reached` is None, decide all waiting records.
+        """
         settled = []
         while self._waiting:
             record = self._waiting[0]
@@ -185,7 +197,7 @@ class Foresight(Generic[_Record]):
 
 
 def was_written_by_then(record: Timed, look: Look) -> bool:
-    """Whether a look proves that a record is not from the future.
+    """Whether a look at the partition proves that a record is not from the future.
 
     If a record's offset is at least `look.end`, the record was written after the look.
     If its time is also at most `MAX_AHEAD_MS` after the look, it is not from the

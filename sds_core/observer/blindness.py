@@ -1,7 +1,7 @@
-"""Finds the views that cannot be judged because their taps miss too much.
+"""Finds the views that cannot be judged because the taps may have missed messages.
 
-Source: docs/figures.md, 8. Only this module joins views and taps, so a view's figures
-never depend on the health of a tap.
+Source: docs/figures.md, 8. Only this module combines views with the state of their
+taps, so a view's figures never depend on the health of a tap.
 """
 
 from __future__ import annotations
@@ -32,26 +32,27 @@ _SILENT_MS = round(SILENT_S * 1000)
 
 
 def judge_blindness(snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot with the verdict BLIND for views that taps see incompletely.
+    """Return the snapshot with the verdict BLIND for each view that is blind.
 
     A view is blind if all its taps had recent capture gaps, or while an audit reports
-    that the mirror lacks a recent message of the view.
+    that the mirror lacks a recent message of the view. A view that warms up is never
+    blind.
 
     If all taps of a view had a capture gap while a finding arose or shortly before, the
-    finding does not affect the other verdicts. A verdict that follows blindness begins
-    when the blindness ended, if this time is known.
+    finding does not count for verdicts other than BLIND. If a verdict follows
+    blindness, it begins when the blindness ended, if this time is known.
 
-    If no records arrive in the topic at all, every view is blind. Whether records
-    arrive is known only for the moment of `Snapshot.as_of`. This rule does not apply to
-    a report, because it has no such moment. The rule also does not apply while Kafka
-    does not answer or the topic does not exist. In these cases, only event time counts.
+    If no records arrive in the topic at all, every view is blind. This rule needs the
+    moment that `Snapshot.as_of` gets, so it does not apply to a report, which has no
+    such moment. The rule also does not apply while Kafka does not answer or the topic
+    does not exist. In these cases, the silence of a tap is measured only in event time.
     """
     settings = snapshot.observer
     silent = (
         snapshot.job.arrivals.is_silent
         and snapshot.clock_ms > 0
-        # If the topic's state is unknown, `records_behind` is computed from an old end
-        # of the topic.
+        # If the topic's state is unknown, `records_behind` may be too small, because it
+        # is computed from an old end of the topic.
         and snapshot.job.knows_topic
         and not snapshot.job.records_behind
     )
@@ -64,7 +65,7 @@ def judge_blindness(snapshot: Snapshot) -> Snapshot:
     if not silent and is_complete and all(one is None for one in troubled.values()):
         return snapshot
 
-    # Cached, because thousands of views have the same few sets of taps.
+    # The function is cached, because thousands of views share a few sets of taps.
     @cache
     def blind(observers: tuple[str, ...]) -> _Span | None:
         return _common(troubled[name] for name in observers if name in troubled)
@@ -86,7 +87,7 @@ def judge_blindness(snapshot: Snapshot) -> Snapshot:
 def _findings(
     views: Views[ViewTotals], snapshot: Snapshot
 ) -> Iterator[tuple[str, Sequence[ExcusedFindings]]]:
-    """Yield the name of each view that has excused findings, and these findings."""
+    """Yield each view that has excused findings: its name and these findings."""
     kind, settings = views.kind, snapshot.observer
 
     @cache
@@ -129,7 +130,10 @@ def _audited(views: Mapping[str, Totals], snapshot: Snapshot) -> Mapping[str, To
 
 
 def _recently_missing_ms(name: str, snapshot: Snapshot) -> int | None:
-    """Time of the newest message that the mirror lacks, if recent, Unix ms."""
+    """Time of a view's newest message that the mirror lacks, Unix ms.
+
+    None if the mirror lacks no message, or only old ones.
+    """
     missing_ms = snapshot.audit.missing_ms(name)
     if missing_ms is None:
         return None
@@ -147,9 +151,9 @@ def coincides_with_hole(
 ) -> bool:
     """Whether every tap of a view had a capture gap in a period.
 
-    The period is in event time, Unix ms, inclusive. The silence of a tap counts as a
-    capture gap that ends at `clock_ms`. Observers that are not in `taps` are ignored.
-    If all are ignored, the result is False.
+    The period is in event time, Unix ms, both ends inclusive. If a tap is silent, the
+    silence counts as a capture gap that ends at `clock_ms`. Observers that are not in
+    `taps` are ignored. If all observers are ignored, the result is False.
     """
     holes = holes_of(observers, taps, clock_ms, settings)
     return _have_holes(holes.values(), from_ms, to_ms)
@@ -158,10 +162,11 @@ def coincides_with_hole(
 def blind_until_ms(
     observers: Iterable[str], snapshot: Snapshot, settings: ObserverSettings = DEFAULTS
 ) -> int | None:
-    """Event time until which a view stays blind if no capture gap follows, Unix ms.
+    """Event time until which a view stays blind, Unix ms.
 
-    Taps that are not in the snapshot are ignored. The result is None if every tap is
-    silent.
+    The time assumes that the taps have no further capture gaps. Taps that are silent or
+    had no capture gap, and taps that are not in the snapshot, are ignored. The result
+    is None if all taps are ignored.
     """
     found = [snapshot.taps[name] for name in observers if name in snapshot.taps]
     ends = [
@@ -178,8 +183,8 @@ def excuse_of(
 ) -> Excused | None:
     """Return a function that decides whether capture gaps of all taps excuse evidence.
 
-    Taps that are not in the snapshot are ignored. The result is None if all evidence
-    counts.
+    Taps that are not in the snapshot are ignored. The result is None if a tap had no
+    capture gap, or no tap is known, so that all evidence counts.
     """
     taps = holes_of(observers, snapshot.taps, snapshot.clock_ms, settings).values()
     if not taps or not all(taps):
@@ -224,15 +229,16 @@ def _judged(
 ) -> Totals:
     """Return a view's totals with the verdict that follows from the state of its taps.
 
-    `blind_of` returns the latest period in which all given taps had recent capture
-    gaps. `silent` is true if no records arrive in the topic.
+    `blind_of` returns the latest period in which capture gaps of all given taps make a
+    view blind. `silent` is true if no records arrive in the topic.
     """
     settings = snapshot.observer
     if totals.verdict is Verdict.WARMING_UP:
         return totals
     blind = blind_of(tuple(totals.observers))
     if blind is not None and blind.to_ms >= snapshot.clock_ms:
-        # The capture gap may have begun before the view had a verdict.
+        # The capture gap may have begun while the view warmed up. Blindness begins
+        # after the warm-up.
         warm_ms = (totals.first_event_ms or 0) + settings.warm_up_ms
         return _blinded(totals, "tap_hole", max(blind.from_ms, warm_ms))
     if silent:
@@ -247,7 +253,7 @@ def _judged(
 def _excused(
     totals: Totals, snapshot: Snapshot, blind: _Span | None, settings: ObserverSettings
 ) -> Totals:
-    """Return the totals with the verdict that follows from unexcused evidence alone."""
+    """Return the totals with the verdict that follows without excused evidence."""
     if totals.verdict not in (Verdict.FAILING, Verdict.DEGRADED):
         return totals
     excused = excuse_of(totals.observers, snapshot, settings)
@@ -259,13 +265,13 @@ def _excused(
     changed = replaced(totals, verdict=verdict, verdict_reason=reason)
     if blind is None:
         return changed
-    # The earlier verdict was affected by capture gaps, so the new verdict starts after
-    # them.
+    # The start in the totals belongs to a verdict that excused evidence caused. The new
+    # verdict begins when the blindness ended.
     return replaced(changed, verdict_since_ms=blind.to_ms + 1)
 
 
 def _common(found: Iterable[_Span | None]) -> _Span | None:
-    """Return the periods' intersection; None if it is empty or a period is None."""
+    """Return the intersection of periods; None if it is empty or a period is None."""
     every = list(found)
     spans = [one for one in every if one is not None]
     if not spans or len(spans) < len(every):
@@ -277,10 +283,13 @@ def _common(found: Iterable[_Span | None]) -> _Span | None:
 def _troubled(
     tap: TapTotals, clock_ms: int, settings: ObserverSettings
 ) -> _Span | None:
-    """Return the latest period in which a tap's capture gaps can make a view blind."""
+    """Return the latest period in which a tap's capture gaps can make views blind.
+
+    None if the tap had no capture gap and is not silent.
+    """
     span = None
     if tap.last_hole_ms is not None:
-        # Release 0.1 did not store the start.
+        # In totals that release 0.1 stored, `hole_since_ms` is None.
         since_ms = tap.hole_since_ms or tap.last_hole_ms
         span = _Span(since_ms, tap.last_hole_ms + settings.verdict_window_ms)
     silent_ms = tap.last_seen_ms + settings.tap_hole_ms
@@ -297,7 +306,11 @@ def holes_of(
     clock_ms: int,
     settings: ObserverSettings,
 ) -> dict[str, _Holes]:
-    """Return the capture gaps of each tap, including a current silence."""
+    """Return the capture gaps of each tap.
+
+    If a tap is silent, the silence is included. Observers that are not in `taps` are
+    omitted.
+    """
     found: dict[str, _Holes] = {}
     for name in observers:
         if (tap := taps.get(name)) is not None:

@@ -1,11 +1,13 @@
 """Encodes a view as a blob, which the state store keeps.
 
-``length of totals (4 bytes, big-endian) | totals | state | checksum (4 bytes,
-big-endian)``; totals and state are encoded as MessagePack, and the checksum is the
-CRC-32 of all bytes before it. The totals come first, so that an exporter can read only
-the totals at startup. The version is stored beside the blob. Each kind of view has its
-own sequence of versions (`Kind.blob_version`). Blobs of early versions have no checksum
-(`Kind.checksum_since`).
+A blob consists of ``length of totals (4 bytes, big-endian) | totals | state | checksum
+(4 bytes, big-endian)``. Totals and state are encoded as MessagePack. The checksum is
+the CRC-32 of all bytes before the checksum. The totals come before the state, so that
+an exporter can read only the totals at startup.
+
+The version of a blob is not part of the blob, but is stored beside it. Each kind of
+view has its own sequence of versions (`Kind.blob_version`). Blobs of early versions
+have no checksum (`Kind.checksum_since`).
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ class DamagedDigest(ValueError):
 
 
 def check_version(version: int, newest: int) -> None:
-    """Check that this release can read a blob; it can read versions 1 to `newest`.
+    """Check that this release can read blobs of a version: 1 to `newest`.
 
     Raises:
         UnknownBlobVersion: `version` is newer than `newest`.
@@ -76,14 +78,16 @@ def opened(
 ) -> Iterator[bytes]:
     """Check a blob; the ``with`` block gets the blob without its checksum.
 
-    If the ``with`` block raises an error, the blob counts as damaged. If a blob has no
-    checksum, changed bytes are detected only if they cannot be decoded.
+    The block decodes the blob. If the block raises an error, the blob counts as
+    damaged. If a blob has no checksum, changed bytes are detected only if they cannot
+    be decoded.
 
     `newest` and `checksum_since` are `Kind.blob_version` and `Kind.checksum_since`.
 
     Raises:
         UnknownBlobVersion: `version` is newer than `newest`.
-        DamagedBlob: The checksum is wrong, or the ``with`` block raised an error.
+        DamagedBlob: The checksum is wrong, or the ``with`` block raised an error other
+            than `MemoryError`.
     """
     check_version(version, newest)
     body = verified(data) if version >= checksum_since else data
@@ -97,7 +101,7 @@ def opened(
 
 
 def verified(data: bytes) -> bytes:
-    """Return a blob without its checksum.
+    """Check the checksum of a blob, and return the blob without the checksum.
 
     Raises:
         DamagedBlob: The checksum does not match the other bytes.
@@ -109,7 +113,7 @@ def verified(data: bytes) -> bytes:
 
 
 def split(body: bytes) -> tuple[bytes, memoryview]:
-    """Return the encoded totals and the encoded state of a blob without checksum."""
+    """Split a blob without its checksum into the encoded totals and encoded state."""
     head = totals_part(body)
     return head, memoryview(body)[LENGTH_BYTES + len(head) :]
 
@@ -117,13 +121,16 @@ def split(body: bytes) -> tuple[bytes, memoryview]:
 def unpack(
     body: bytes, totals: type[Totals], state: type[State]
 ) -> tuple[Totals, State]:
-    """Decode totals and state, both structs, from a blob without its checksum."""
+    """Decode the totals and the state from a blob without its checksum.
+
+    `totals` and `state` are types of structs.
+    """
     head, rest = split(body)
     return unpack_totals(head, totals), msgspec.msgpack.decode(rest, type=state)
 
 
 def totals_part(data: bytes) -> bytes:
-    """The encoded totals of a blob; `data` may end after the totals."""
+    """The encoded totals of a blob; `data` may lack the bytes after the totals."""
     length = int.from_bytes(data[:LENGTH_BYTES], "big")
     return data[LENGTH_BYTES : LENGTH_BYTES + length]
 

@@ -33,10 +33,10 @@ class Cause(NamedTuple):
     """A likely cause.
 
     Attributes:
-        text: The sentence, in which `{}` stands in place of each name.
-        brief: The cause in a few words, with the same number of `{}`.
-        names: Ids of participants or taps that replace the `{}`; untrusted senders
-            choose them.
+        text: The cause in one sentence without a full stop; `{}` stands for each name.
+        brief: The cause in a few words, with as many `{}` as `text`.
+        names: Ids of participants or taps that replace the `{}`, in order. The ids are
+            not trusted, because senders choose them.
         evidence: See `CauseObject`.
     """
 
@@ -47,7 +47,10 @@ class Cause(NamedTuple):
     evidence: Mapping[str, int | str | Sequence[str]] = MappingProxyType({})
 
     def sentence(self, shown: Callable[[str], str] = str) -> str:
-        """Return the sentence without its full stop; `shown` formats each name."""
+        """Return the cause in one sentence, without a full stop.
+
+        `shown` formats each name.
+        """
         return self.text.format(*map(shown, self.names))
 
     def in_brief(self, shown: Callable[[str], str] = str) -> str:
@@ -65,12 +68,12 @@ class Cause(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a rule needs in addition to the totals of the view.
+    """What a rule needs, besides the totals of a view, to find causes.
 
     Attributes:
         clock_ms: Event time now, Unix ms.
-        holes: Capture gaps of each tap of the view: start and end, Unix ms. A current
-            silence is included.
+        holes: Start and end of each capture gap, Unix ms, by tap of the view. If a tap
+            is silent, the silence is included.
         excused: Function that decides whether capture gaps of all taps excuse evidence;
             None if all evidence counts.
     """

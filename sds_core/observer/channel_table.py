@@ -1,8 +1,8 @@
-"""The channel table: for each channel, the operator sets name, SLOs, label and muting.
+"""The channel table: the operator's settings of channels.
 
-The table does not change figures. Each entry applies to the channels that its pattern
-matches. For each setting of a channel, the first matching entry that contains this
-setting counts (docs/channels.md).
+The settings are name, SLOs, label and muting. The table does not change figures. Each
+entry applies to the channels that its pattern matches. Each setting of a channel comes
+from the first matching entry that contains this setting (docs/channels.md).
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ class ChannelEntry(msgspec.Struct, frozen=True):
 
     Attributes:
         match: A channel id, or a pattern with ``*``, ``?`` and ``[...]``.
-        label: Whether the channel has its own metric label. If True, it always has one;
-            if False, it never has one. If None, the label limit decides.
+        label: Whether the channel has its own metric label. If True, the channel has
+            one even beyond the label limit (docs/channels.md). If False, it has none.
+            If None, the label limit decides.
         mute_until_ms: Wall time until which the channel is muted, Unix ms.
     """
 
@@ -65,8 +66,8 @@ class ChannelSettings(msgspec.Struct, frozen=True):
 DEFAULT_SETTINGS = ChannelSettings()
 """Settings of a channel that no entry matches.
 
-The acknowledgement SLO matches the rule for the verdict `failing`: more than one of
-twenty messages is unacknowledged (docs/figures.md, 8).
+A channel misses the acknowledgement SLO if more than one of twenty messages is
+unacknowledged. The verdict `failing` has the same limit (docs/figures.md, 8).
 """
 
 
@@ -74,8 +75,8 @@ class ChannelTable:
     """The settings of each channel, taken from the table's entries.
 
     Args:
-        entries: In the order of the table; an entry whose `match` is a channel id has
-            precedence over all patterns.
+        entries: The entries in the order of the table. An entry whose `match` is a
+            channel id has precedence over all entries with patterns.
     """
 
     def __init__(self, entries: Iterable[ChannelEntry] = ()) -> None:

@@ -1,7 +1,8 @@
 """Compares this machine's clock with the clocks of Kafka and of taps.
 
-A record more than a minute ahead of this machine's clock becomes a dead letter. If this
-clock is slow, live records become dead letters (docs/clock.md).
+If a record's time is more than a minute ahead of this machine's clock, the record
+becomes a dead letter. If this machine's clock is slow, this happens to live records
+that have the right time (docs/clock.md).
 """
 
 from __future__ import annotations
@@ -16,33 +17,47 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 NOTABLE_MS = 5_000
-"""Largest difference that is not reported: the time between two heartbeats."""
+"""Largest difference between clocks that is not reported.
+
+It is equal to the time between two heartbeats of a tap.
+"""
 
 WRONG_MS = 30_000
-"""Difference above which an alert fires: half the limit above which records become dead
-letters."""
+"""Difference between clocks above which an alert fires.
+
+It is half of `record.MAX_AHEAD_MS`, above which records become dead letters.
+"""
 
 _CALM = 0.8
-"""If a difference exceeded a limit, it must fall to this fraction of the limit before
-it counts as normal again."""
+"""Fraction of a limit to which a difference must fall after it exceeded the limit.
+
+Until then, the difference still counts as too large.
+"""
 
 _RECORDS = 3
-"""Number of new records that must agree on a tap's clock, because single records may
-have arbitrary times."""
+"""Minimum number of new records that together show how far a tap's clock is ahead.
+
+Single records may have arbitrary times.
+"""
 
 _WINDOW_S = 60.0
-"""Number of seconds for which a record counts as evidence for its tap's clock.
+"""Number of seconds for which a new record is used to measure its tap's clock.
 
 In one minute, a tap sends twelve heartbeats. At least one of them usually arrives
 almost without delay.
 """
 
 _MOST_TAPS = 1_000
-"""Maximum number of taps whose clocks are tracked, because senders can invent taps."""
+"""Maximum number of taps whose clocks are tracked.
+
+The number is limited, because senders can invent taps.
+"""
 
 _LONGEST_NAME = 1_000
-"""Maximum length of the name of a tracked tap, in characters, because senders choose
-names."""
+"""Maximum length of the name of a tap whose clock is tracked, in characters.
+
+The length is limited, because senders choose the names.
+"""
 
 
 class ClockLevel(enum.IntEnum):
@@ -63,12 +78,13 @@ class ClockFigures:
         behind_ms: Kafka's clock minus this machine's clock, milliseconds; None if Kafka
             does not report its time.
         records_ahead_ms: How far new records are ahead of this machine's clock,
-            milliseconds; negative if they are behind. The value is the median of the
-            taps; for an even number of taps, the lower middle value. None if no tap has
-            enough new records.
+            milliseconds; negative if they are behind. The value is the median of one
+            value for each tap; if the number of taps is even, the lower middle value.
+            None if no tap has enough new records.
         taps: For each tap, how far its clock is ahead of Kafka's clock, milliseconds;
-            negative if it is behind. If Kafka does not report its time, this machine's
-            clock is used instead. Taps without enough new records are omitted.
+            negative if it is behind. If Kafka does not report its time, taps are
+            compared with this machine's clock instead. Taps without enough new records
+            are omitted.
     """
 
     behind_ms: int | None = None
@@ -77,26 +93,27 @@ class ClockFigures:
 
     @property
     def skewed_taps(self) -> Mapping[str, int]:
-        """The entries of `taps` with a difference of more than `WRONG_MS`."""
+        """The entries of `taps` that are more than `WRONG_MS` ahead or behind."""
         return {tap: ms for tap, ms in self.taps.items() if abs(ms) > WRONG_MS}
 
     @property
     def difference_ms(self) -> int:
         """How far this machine's clock seems to be behind, milliseconds.
 
-        Negative if it is ahead. If Kafka's clock is unknown, this machine's clock is
-        compared with new records. Only records ahead of this clock count, because a
-        record behind it may have been written late.
+        The value is negative if this machine's clock is ahead of Kafka's clock. If
+        Kafka's clock is unknown, this machine's clock is compared with new records. If
+        new records are behind this machine's clock, the value is 0, because the records
+        may have been written late.
         """
         if self.behind_ms is not None:
             return self.behind_ms
         return max(0, self.records_ahead_ms or 0)
 
     def level(self, before: ClockLevel = ClockLevel.AGREES) -> ClockLevel:
-        """Return the severity of the difference; `before` is the previous level.
+        """Return the severity of the difference; `before` is the previous severity.
 
-        To avoid flapping, the level decreases only if the difference is clearly below
-        the limit.
+        To avoid flapping, the severity decreases only if the difference is clearly
+        below the limit of the previous severity.
         """
         difference_ms = abs(self.difference_ms)
         for level, limit_ms in (
@@ -109,7 +126,7 @@ class ClockFigures:
 
     @property
     def sentence(self) -> str:
-        """A sentence that states the difference, without a full stop."""
+        """A sentence about the difference between the clocks, without a full stop."""
         seconds = f"{abs(self.difference_ms) / 1000:,.1f} s"
         if self.behind_ms is None:
             return (
@@ -124,10 +141,10 @@ class NewRecord(NamedTuple):
     """A record that arrived while the monitor watched the end of the topic.
 
     Attributes:
-        observer: Tap id; empty if the record names none.
+        observer: Tap id; empty if the record names no tap.
         time_ms: Record time, Unix ms.
-        arrived_ms: Latest time at which the record can have arrived in the topic, on
-            this machine's clock, Unix ms.
+        arrived_ms: Latest time at which the record can have arrived in the topic, Unix
+            ms, by this machine's clock.
     """
 
     observer: str
@@ -138,11 +155,11 @@ class NewRecord(NamedTuple):
 class TapClocks:
     """Measures how far the clocks of taps are ahead of this machine's clock.
 
-    The lead of a record is its time, by the tap's clock, minus its arrival, by this
-    machine's clock. The lead is the difference of the two clocks minus the delay of the
-    record, so the largest leads show the difference best. For each tap, the result is
-    the third largest lead of the last minute, because up to two records may have
-    arbitrary times.
+    The lead of a record is its record time, by the tap's clock, minus its arrival time,
+    by this machine's clock. The lead is the difference between the two clocks minus the
+    record's delay, so the largest leads show the difference best. For each tap, the
+    result is the third largest lead of the last minute. The two largest leads are not
+    used, because their records may have arbitrary times.
     """
 
     def __init__(self) -> None:
@@ -167,7 +184,10 @@ class TapClocks:
 
     @property
     def ahead_ms(self) -> dict[str, int]:
-        """For each tap with enough records, how far its clock is ahead, ms."""
+        """How far each tap's clock is ahead of this machine's clock, milliseconds.
+
+        Taps without enough new records are omitted.
+        """
         return {
             observer: heapq.nlargest(_RECORDS, (ms for _, ms in kept))[-1]
             for observer, kept in self._leads.items()
@@ -175,7 +195,7 @@ class TapClocks:
         }
 
     def figures(self, behind_ms: int | None) -> ClockFigures:
-        """Return all figures; for `behind_ms`, see `ClockFigures`."""
+        """Return the figures of all clocks; for `behind_ms`, see `ClockFigures`."""
         ahead_ms = self.ahead_ms
         return ClockFigures(
             behind_ms,

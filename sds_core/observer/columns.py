@@ -1,4 +1,4 @@
-"""Encodes integers and sets compactly, because the state has many of them."""
+"""Encodes arrays and sets of integers in few bytes, because the state has many."""
 
 from __future__ import annotations
 
@@ -27,8 +27,10 @@ _CODES = [
     next(code for code, width in enumerate(_WIDTHS) if bits <= 8 * width.itemsize)
     for bits in range(65)
 ]
-"""For each number of bits, the code of the smallest width with at least this many
-bits."""
+"""Codes of widths, by number of bits.
+
+Each code is the index, in `_WIDTHS`, of the smallest width that has this many bits.
+"""
 
 _BASE_BYTES = 8
 
@@ -42,7 +44,7 @@ def integers(column: Column) -> list[int]:
 
 
 _FEW = 1_024
-"""For fewer rows than this, a compiled loop is faster than numpy."""
+"""Number of integers below which a compiled loop is faster than numpy."""
 
 _SIGN = 1 << 63
 
@@ -56,7 +58,7 @@ def pack_row(cells: Int64s, signed: bool) -> bytes:
     if not IS_COMPILED or count >= _FEW:
         column = np.asarray(cells)
         return pack_ints(column if signed else column.view(np.uint64), signed=signed)
-    # Unsigned integers are compared as signed integers with an inverted sign bit.
+    # `cells` is signed. With inverted sign bits, unsigned values compare correctly.
     flip: int = 0 if signed else -_SIGN
     least: int = cells[0] ^ flip
     most: int = least
@@ -95,7 +97,10 @@ def pack_row_steps(cells: Int64s) -> bytes:
 
 @native
 def _packed(cells: Int64s, from_: int, base: int, span: Uint64) -> bytes:
-    """Encode integers, or the steps between them, in the form of `pack_ints`."""
+    """Encode differences from `base` as `pack_ints` does.
+
+    If `from_` is 0, the integers are encoded; if `from_` is 1, the steps between them.
+    """
     code: int = 3
     if span < 1 << 8:
         code = 0
@@ -131,7 +136,7 @@ def _put(into: MutableBytes, at: int, value: Uint64, width: int) -> None:
 
 @native
 def rows_in(data: bytes, steps: bool) -> int:
-    """Number of integers in a result of `pack_ints` or, if `steps`, of `pack_steps`.
+    """Number of integers that `pack_ints` or, if `steps`, `pack_steps` encoded.
 
     Raises:
         ValueError: The bytes are damaged.
@@ -152,7 +157,7 @@ def rows_in(data: bytes, steps: bool) -> int:
 
 @native
 def unpack_row(data: bytes, signed: bool, steps: bool, cells: Int64s) -> None:
-    """Decode a result of `pack_ints` or, if `steps`, of `pack_steps` into `cells`.
+    """Decode a result of `pack_ints`, or of `pack_steps` if `steps`, into `cells`.
 
     Raises:
         ValueError: The bytes do not encode `len(cells)` integers.
@@ -197,7 +202,7 @@ def _taken(read: Bytes, at: int, width: int) -> Uint64:
 
 
 def unpacked_row(data: bytes, signed: bool, steps: bool) -> Column:
-    """Decode as `unpack_row` does, and return the integers: int64, shape (n,)."""
+    """Decode as `unpack_row` does, into a new array, int64, shape (n,)."""
     column = np.empty(rows_in(data, steps), np.int64)
     unpack_row(data, signed, steps, view(column))
     return column
@@ -238,7 +243,9 @@ def unpack_ints(data: bytes, *, signed: bool = False) -> Column:
 
 
 def pack_steps(values: Sequence[int] | Column) -> bytes:
-    """Encode integers as the steps between them; for integers that mostly increase.
+    """Encode integers as the steps between them.
+
+    If the integers mostly increase, the result is short.
 
     The integers must be in [-2**62, 2**62).
 
@@ -267,9 +274,10 @@ def unpack_steps(data: bytes) -> Column:
 
 @native
 def pack_set(values: Collection[int]) -> tuple[int, bytes]:
-    """Encode a set of nearby integers as their minimum and a bitmap.
+    """Encode a set of integers as their minimum and a bitmap.
 
-    Returns (0, empty) for an empty set.
+    The integers must be close together, because the bitmap has a bit for each integer
+    from the minimum to the maximum. For an empty set, the result is 0 and no bytes.
     """
     if not values:
         return 0, b""
