@@ -1,4 +1,4 @@
-"""Undecodable records of one Kafka partition, by reason (docs/records.md)."""
+"""Counts the undecodable records of a Kafka partition by reason (docs/records.md)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CHECKSUM_SINCE = 4
 
 
 class DeadLetterTotals(msgspec.Struct, array_like=True):
-    """Undecodable records of one Kafka partition, by reason (docs/records.md)."""
+    """Number of undecodable records of one Kafka partition, by reason."""
 
     by_reason: dict[str, int] = {}
 
@@ -32,17 +32,17 @@ class DeadLetter(msgspec.Struct, array_like=True):
 
 
 class DeadLetterDigest(msgspec.Struct, array_like=True):
-    """Undecodable records of one chunk of one partition, in order of offsets."""
+    """Undecodable records in a chunk of one partition's records, in order of offset."""
 
     letters: list[DeadLetter]
 
 
 class DeadLetterState(msgspec.Struct, array_like=True):
-    """An empty state, because the totals hold everything."""
+    """State of a view besides its totals: nothing, because the totals are enough."""
 
 
 class DeadLetterView:
-    """Counts the undecodable records of a partition, and emits each once."""
+    """Counts a partition's undecodable records, and emits a `DeadLetter` for each."""
 
     next_deadline_ms = None
     is_forgotten = False
@@ -80,7 +80,7 @@ class DeadLetterView:
         return letters
 
     def forget(self) -> list[DeadLetter]:
-        """Do nothing: a topic has few partitions, so their counts can be kept."""
+        """Do nothing. The counts stay, because a topic has only few partitions."""
         return []
 
 
@@ -93,5 +93,7 @@ DEAD_LETTERS = Kind(
     checksum_since=CHECKSUM_SINCE,
     outlets={DeadLetter: Outlet.DEAD_LETTERS},
 )
-"""Kind with one view for each Kafka partition; the view's name is the partition's
-number."""
+"""Kind of the views that count dead letters.
+
+Each Kafka partition has one view, whose name is the partition's number.
+"""

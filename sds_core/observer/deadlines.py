@@ -1,4 +1,4 @@
-"""Deadlines of one channel, which fire in order when its clock passes them."""
+"""The deadlines of a channel, which fire in order as the channel's clock advances."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ _deadline_of = itemgetter(0)
 
 
 class Due(enum.IntEnum):
-    """Kind of a deadline; if deadlines are equal, the lowest kind fires first."""
+    """Kind of a deadline.
+
+    If several deadlines are equal, the one whose kind has the lowest number fires
+    first.
+    """
 
     ACKNOWLEDGEMENT = 0
     GAP_SETTLED = 1
@@ -33,15 +37,16 @@ class Deadlines:
 
     A deadline fires when the clock is later than the deadline, so an event at exactly
     the deadline is in time (docs/figures.md, 3). Deadlines cannot be removed. When a
-    deadline fires, its handler must check whether it still matters.
+    deadline fires, the handler must check whether the deadline still applies.
     """
 
     next_at: int = NEVER
     """The earliest deadline, Unix ms; `NEVER` if the queue is empty."""
-    # A single deadline is the entry (deadline, kind, key, -1). A list of deadlines is
-    # the entry (its earliest deadline, kind, `_BEFORE_KEYS`, number of the list).
+    # The heap has two forms of entries. For a single deadline: (deadline, kind, key,
+    # -1). For a list in `_lists`: (earliest deadline of the list, kind, `_BEFORE_KEYS`,
+    # index of the list).
     _heap: list[tuple[int, Due, int, int]] = field(default_factory=list)
-    # Each list has a kind, and pairs of deadline and key, the latest deadline first.
+    # For each list: the kind, and pairs (deadline, key), the latest deadline first.
     _lists: list[tuple[Due, list[tuple[int, int]]]] = field(default_factory=list)
 
     def add(self, deadline_ms: int, due: Due, key: int) -> None:
@@ -49,13 +54,15 @@ class Deadlines:
         self._push((deadline_ms, due, key, -1))
 
     def add_all(self, due: Due, entries: list[tuple[int, int]]) -> None:
-        """Queue many deadlines of one kind; this is efficient if few of them pass soon.
+        """Queue many deadlines of one kind.
 
-        Each of `entries` has a deadline, Unix ms, and a key. The queue keeps the list
-        and changes it.
+        If few of the deadlines pass soon, this is more efficient than calls of `add`.
+        Each of `entries` is a pair: a deadline, Unix ms, and a key. The queue keeps the
+        list `entries` and changes it.
         """
-        # Only deadlines are compared, because many of them are equal. The keys of equal
-        # deadlines are sorted when these deadlines pass.
+        # The sort ignores the keys. Many deadlines are equal, so a comparison of their
+        # keys would take time. `_push_entries` puts the keys of equal deadlines in
+        # order later.
         entries.sort(key=_deadline_of, reverse=True)
         self._lists.append((due, entries))
         self._push_list(len(self._lists) - 1)
@@ -66,7 +73,7 @@ class Deadlines:
             self._push((entries[-1][0], due, _BEFORE_KEYS, number))
 
     def _push_entries(self, number: int, deadline_ms: int) -> None:
-        """Queue each entry that has this deadline singly, and the rest as a list."""
+        """Queue a list's entries with this deadline singly, later ones as a list."""
         due, entries = self._lists[number]
         while entries and entries[-1][0] == deadline_ms:
             _, key = entries.pop()
@@ -79,9 +86,9 @@ class Deadlines:
             self.next_at = one[0]
 
     def passed(self, clock_ms: int) -> Iterator[tuple[int, Due, int]]:
-        """Remove and yield each deadline before the clock, in order.
+        """Remove and yield each deadline earlier than `clock_ms`, the earliest first.
 
-        Deadlines that are added during the iteration are included.
+        Such deadlines are also yielded if they are added during the iteration.
         """
         while self._heap and self._heap[0][0] < clock_ms:
             deadline_ms, due, key, number = heapq.heappop(self._heap)

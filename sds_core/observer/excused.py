@@ -1,7 +1,7 @@
-"""Finds the findings that do not count because the monitor may have missed messages.
+"""Determines which findings are excused: the monitor may have missed messages.
 
-These findings are excused: they cause no alerts on a view (docs/figures.md, 8).
-`Kind.excused` returns them.
+An excused finding does not count, so it causes no alert (docs/figures.md, 8).
+`Kind.excused` returns the excused findings of a view.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ class Excuse(NamedTuple):
     """Why a finding does not count.
 
     Attributes:
-        reason: Reason of blindness: `tap_hole` or `audit_incomplete`.
+        reason: Why messages may be missing: `tap_hole` or `audit_incomplete`.
         from_ms: Start of the period in which messages may be missing, event time, Unix
             ms.
         to_ms: End of this period, inclusive.
@@ -26,26 +26,31 @@ class Excuse(NamedTuple):
 
 
 Excusing = Callable[[int, int], Excuse | None]
-"""Returns the excuse for evidence; None if the evidence counts.
+"""Function that returns the excuse for a finding; None if the finding counts.
 
-The arguments are the times at which the evidence began and was found, Unix ms.
+Arguments: the time at which the finding's evidence began, and the time at which the
+finding was made, both Unix ms.
 """
 
 
 Found = tuple[int, int, int]
-"""Findings of one kind: when they began, when they were found, both Unix ms, and their
-number."""
+"""Findings of one kind that began at the same time and were made at the same time.
+
+The parts are the time at which their evidence began, Unix ms, the time at which they
+were made, Unix ms, and the number of findings.
+"""
 
 
 class ExcusedFindings(NamedTuple):
-    """Findings of one kind in the window of a verdict; some of them are excused.
+    """The findings of one kind in a verdict's time window, some of them excused.
 
     Attributes:
-        excuse: The reason of the first excuse, and the period that covers all excuses.
+        excuse: Summary of the excuses of all excused findings: the reason of the first
+            excuse, and a period that contains the periods of all excuses.
         excused: Number of excused findings, at least 1.
         counted: Number of findings that count.
-        holds_back: Whether the alert would fire if the excused findings counted, but
-            does not fire.
+        holds_back: Whether `alert` does not fire, but would fire if the excused
+            findings counted too.
     """
 
     kind: str
@@ -59,7 +64,7 @@ class ExcusedFindings(NamedTuple):
 def excused_of(
     kind: str, alert: str, found: Sequence[Found], limit: float, excusing: Excusing
 ) -> ExcusedFindings | None:
-    """Return the findings of one kind; None if no finding is excused.
+    """Return how many findings of one kind are excused; None if none is.
 
     The alert fires if more than `limit` findings count.
     """

@@ -1,4 +1,7 @@
-"""The table of a kind's figures, from which metrics, report and pages are made."""
+"""The table of all figures of one kind of view.
+
+Metrics, report and pages are generated from this table.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ from sds_core.observer.summing import sum_totals
 Totals = TypeVar("Totals", bound=msgspec.Struct)
 
 PageEntry = tuple[Figure, Percentile] | Figure | Share
-"""What a page shows in one place: a value, a share, or a percentile of a histogram."""
+"""One entry of a page: a percentile of a histogram, another figure, or a share."""
 
 
 class ColumnType(enum.Enum):
@@ -78,18 +81,20 @@ class FigureTable(Generic[Totals]):
     """All figures of a kind of view.
 
     Attributes:
-        grown: Figures whose growth in each interval is shown by charts and by the API.
-        counted: Index of each field in the result of `growth.counted_values`. The
-            fields are those of `grown`, and those from which the table of all views
-            computes its columns, without gauges.
-        metrics: Metrics of each view, in the order of export.
+        grown: Figures of which charts and the API show the growth in time intervals.
+        counted: For each counted field of the totals, its index in the result of
+            `growth.counted_values`. Counted fields are those of the figures in `grown`,
+            and those from which the columns of the table of all views are computed.
+            Gauges in columns are not counted.
+        metrics: Metrics of each view, in the order in which they are exported.
         columns: Columns of the history, in order.
 
     Args:
         entries: Figures, shares, and metrics whose samples are not figures. Metrics are
-            exported in the order in which they first appear here.
-        report_order: Prefixes of paths in the report, in the order of the report. Paths
-            without such a prefix come last, in the order of the entries.
+            exported in the order in which they first appear in `entries`.
+        report_order: Prefixes of the paths in `Figure.report`. The report has the paths
+            in the order of these prefixes. Paths without such a prefix come last, in
+            the order of `entries`.
 
     Raises:
         FigureError: A declaration contradicts itself, another declaration, or the type
@@ -141,10 +146,12 @@ class FigureTable(Generic[Totals]):
     ) -> dict[str, Any]:
         """Return a view's figures as a JSON object; times are in milliseconds.
 
-        `exact` contains all durations of some fields, in milliseconds. The percentiles
-        of these fields are exact; the percentiles of other fields are bounds of
-        buckets. If the totals are sums over several views (`is_sum`), texts such as the
-        verdict are omitted.
+        `exact` contains all durations of some histograms, in milliseconds, by field.
+        The percentiles of these histograms are exact; the percentiles of other
+        histograms are bounds of buckets.
+
+        If the totals are sums over several views (`is_sum`), texts such as the verdict
+        are omitted.
         """
         report: dict[str, Any] = {}
         for path, figure in self._paths:
@@ -160,16 +167,16 @@ class FigureTable(Generic[Totals]):
         return report
 
     def row(self, totals: Totals) -> dict[str, Any]:
-        """Return the value of each history column for a view, by column name."""
+        """Return a view's row in the history: each column's value, by column name."""
         return {column.name: column.read(totals) for column in self.columns}
 
     @property
     def detailed(self) -> Figure | None:
-        """Figure whose durations a report may list; None if no figure has `detail`."""
+        """The figure that has `detail`; None if no figure has it."""
         return next((one for one in self.figures if one.detail), None)
 
     def page_entries(self, group: str) -> list[PageEntry]:
-        """Return what a page shows under a heading, in order."""
+        """Return the entries that a page shows under the heading `group`, in order."""
         found: list[PageEntry] = []
         for entry in self.entries:
             if isinstance(entry, Family) or entry.group != group:
@@ -198,7 +205,10 @@ class FigureTable(Generic[Totals]):
         return tuple(one for one in self.figures if one.line or one.field in of_shares)
 
     def _counted(self) -> dict[str, int]:
-        """Return `counted`; gauges in columns are omitted, because they do not grow."""
+        """Return the value of the attribute `counted`.
+
+        Gauges in columns are omitted, because they may also decrease.
+        """
         in_columns = [
             one.field for one in self.figures if _has_column(one) and _only_grows(one)
         ]
@@ -218,7 +228,11 @@ class FigureTable(Generic[Totals]):
         return f"{name}_buckets" if figure.unit is Unit.DURATIONS else name
 
     def _place(self, path: tuple[str, ...]) -> int:
-        """Return the sort key of a path: the place of its longest listed prefix."""
+        """Return the sort key of a path in the report.
+
+        This is the index in `report_order` of the longest prefix that the path has. If
+        the path has no prefix there, it is the length of `report_order`.
+        """
         for length in range(len(path), 0, -1):
             begin = ".".join(path[:length])
             if begin in self.report_order:
@@ -308,7 +322,10 @@ def _families(entry: Entry) -> list[Family]:
 def _metric(
     family: Family, parts: Sequence[tuple[tuple[str, ...], Figure]]
 ) -> Metric[Any]:
-    """Return a family's metric; `parts` has label values and figure of each series."""
+    """Return the metric that a `Family` declares.
+
+    `parts` has a pair for each series: the label values, and the figure.
+    """
 
     def samples(totals: Any) -> Iterator[Sample]:
         for labels, figure in parts:
@@ -338,7 +355,11 @@ def _metric(
 def _columns(
     paths: Iterable[tuple[tuple[str, ...], Figure]], figures: Iterable[Figure]
 ) -> Iterator[Column]:
-    """Yield the history's columns: the report's figures, then buckets, then others."""
+    """Yield the history's columns.
+
+    The first columns are the figures in the report. Then come the buckets of their
+    histograms, then the figures that only the history has.
+    """
     bounds = ", ".join(map(str, BUCKETS_MS))
     buckets: list[Column] = []
     names: dict[str, str] = {}

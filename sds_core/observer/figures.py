@@ -1,9 +1,10 @@
-"""Classes that declare the figures of a view.
+"""Classes with which the figures of views are declared.
 
 One declaration contains everything that is published about a figure. Each kind of view
 has one table of declarations (`figure_table.FigureTable`), in the module or package
 ``figures`` beside its views. Report, exporter, API, pages, charts, history and the
-tables in ``docs/metrics.md`` and ``docs/history.md`` are generated from this table.
+tables in ``docs/metrics.md`` and ``docs/history.md`` are generated from these
+declarations.
 """
 
 from __future__ import annotations
@@ -29,15 +30,15 @@ class Unit(enum.Enum):
     TIME = "time"
     """Event time in Unix milliseconds, or None; the metric is in seconds."""
     RATIO = "ratio"
-    """A float in [0, 1], or None. The report and the history omit these figures."""
+    """A float in [0, 1], or None. Report and history omit figures of this unit."""
     NUMBER = "number"
-    """A float, or None. The report and the history omit these figures."""
+    """A float, or None. Report and history omit figures of this unit."""
     WORD = "word"
-    """A text. Texts are not exported, and have no sum over several views."""
+    """A text. Metrics and sums over several views omit figures of this unit."""
 
 
 class Series(NamedTuple):
-    """The series of a metric that shows a figure; `labels` has its label values."""
+    """The series that exports a figure: its metric, and the values of its labels."""
 
     family: Family
     labels: tuple[str, ...]
@@ -48,10 +49,10 @@ class Family:
     """A metric of a view; see `sds_core.metrics.Metric`.
 
     Attributes:
-        help: One sentence. If this is empty, the metric must have one figure and no
-            labels, and the figure's help is used.
-        samples: Function that returns all samples for totals; None if figures of the
-            table provide the samples.
+        help: One sentence. If empty, the metric has the help of its figure; it must
+            then have exactly one figure.
+        samples: Function that returns all samples of the metric from a view's totals;
+            None if the samples are the values of figures in the table.
     """
 
     name: str
@@ -82,7 +83,10 @@ def histogram(name: str, text: str = "", *labels: str) -> Family:
 
 
 def left_out_counter(name: str, text: str, limits: Iterable[enum.StrEnum]) -> Family:
-    """Declare a counter of items that a view's limits dropped, by label `reason`."""
+    """Declare a counter of the items that a view dropped because of its limits.
+
+    The label `reason` states which limit was exceeded.
+    """
     reasons = tuple(limits)
 
     def samples(totals: Any) -> Iterable[Sample]:
@@ -92,14 +96,14 @@ def left_out_counter(name: str, text: str, limits: Iterable[enum.StrEnum]) -> Fa
 
 
 class Percentile(NamedTuple):
-    """A percentile of a histogram on a page; for `column`, see `Figure.column`."""
+    """A percentile that a page shows of a histogram; for `column`, see `Figure`."""
 
     percent: int
     column: int = 0
 
 
 class Line(NamedTuple):
-    """The position of a figure in a chart.
+    """The line or bar that shows a figure or a share in a chart.
 
     Attributes:
         chart: Key of the `ChartShape`.
@@ -116,25 +120,29 @@ class Figure:
     """One figure of a view.
 
     Attributes:
-        field: Attribute or property of the totals that has the value.
+        field: Name of the attribute or property of the totals that has the figure's
+            value.
         help: One sentence about what the figure counts or measures.
         report: Positions in the report, as dotted paths; empty if the report lacks the
-            figure. The first path is also the figure's name in the history.
+            figure. The first path, with underscores for dots, is also the figure's name
+            in the history.
         history: Whether the history has the figure although the report lacks it.
-        detail: Key of the list of all durations in the report. The report has this list
-            only with ``--report-detail``.
+        detail: Key in the report of a list of all durations, each with its message id.
+            The report has this list only with ``--report-detail``. Empty if the report
+            never has such a list.
         group: Heading on the page above the figure; empty if the page lacks the figure.
-        heading: Name on the page; for percentiles, the text before ``p95``.
+        heading: Name of the figure on the page; for percentiles, the text before the
+            percentile, such as ``p95``.
         key: Name of the figure in URLs of pages, if it differs from `field`.
         grave: Whether any value other than zero is a fault.
-        retracted: Field that counts those events of the figure that later proved wrong.
-            Pages show the figure minus this field. Report, metrics and history show
-            both values separately.
+        retracted: Field of the totals that counts how many events of the figure later
+            proved wrong. Pages show the figure minus this count. Report, metrics
+            and history show both values separately.
         column: Column in the table of all views, counted from 1; 0 if the figure has no
             column.
-        percentiles: Percentiles on the page, for `Unit.DURATIONS`.
-        line: Position in a chart. If set, the API has the figure's growth in each
-            interval.
+        percentiles: Percentiles that the page shows, if `unit` is `Unit.DURATIONS`.
+        line: The figure's line or bar in a chart. If set, the API also has the figure's
+            growth in each time interval.
         growth_key: Key of the figure's growth in ``/api/v1/minutes``, if it differs
             from `field`.
     """
@@ -162,11 +170,11 @@ class Figure:
         return getattr(totals, self.field)
 
     def standing(self, totals: Any) -> Any:
-        """Return the figure's value minus the retracted events."""
+        """Return the figure's value minus the number of its retracted events."""
         if not self.retracted:
             return self.read(totals)
-        # The difference may be negative, because an event may be counted in one
-        # interval and retracted in a later one.
+        # If an event was counted before an interval and retracted in the interval, the
+        # difference of the growths may be negative.
         return max(0, self.read(totals) - getattr(totals, self.retracted))
 
 
@@ -197,14 +205,14 @@ class Objective(NamedTuple):
 class Share:
     """A share that is computed from counts: (part + retracted) / (part + rest).
 
-    The counts are totals, or their growth in an interval. For attributes that are not
-    listed here, see `Figure`.
+    The counts are a view's totals, or the growth of these totals in an interval. For
+    attributes that are not listed here, see `Figure`.
 
     Attributes:
-        part: Fields of the totals whose sum is the part.
-        rest: Fields of the totals whose sum is the whole without the part.
-        retracted: Fields that count the events in `rest` that later proved wrong, so
-            these events belong to the part.
+        part: Names of fields of the totals; the sum of their values is the part.
+        rest: Names of fields; the sum of their values is the whole minus the part.
+        retracted: Names of fields that count events in `rest` that later proved wrong.
+            The share counts these events in the part.
         more_is_better: Whether a larger share is better.
     """
 
@@ -235,21 +243,23 @@ class Share:
             sum(counts[name] for name in names)
             for names in (self.part, self.rest, self.retracted)
         )
-        # A loss may be counted in one interval and retracted in a later one.
+        # If a loss was counted before an interval and retracted in the interval,
+        # `retracted` may exceed `rest`.
         return Proportion(part + min(retracted, rest), part + rest)
 
 
 Entry = Figure | Share | Family
-"""One declaration of a table."""
+"""One declaration in a `FigureTable`."""
 
 
 def verdict_entries(
     one: str, metric: str, since_metric: str, since_if: str = ""
 ) -> list[Entry]:
-    """Declare the verdict of a view: a metric with the label `verdict`, and figures.
+    """Declare a metric and figures for the verdict of a view.
 
-    `one` is the word for one view. `since_if` is a condition under which the verdict's
-    start is known; the help of `since_metric` ends with it.
+    The metric has the label `verdict`. `one` is the word for one view. `since_if` is
+    the end of the help of `since_metric`; it states when the start of a verdict is
+    known.
     """
 
     def samples(totals: Any) -> Iterable[Sample]:
@@ -280,7 +290,7 @@ def verdict_entries(
 
 
 def under(group: str, *entries: Entry) -> list[Entry]:
-    """Return the entries; if an entry on a page has no group, it gets `group`."""
+    """Return the entries; those on a page that have no group get the group `group`."""
 
     def belongs(entry: Figure | Share) -> bool:
         return bool(entry.heading or entry.key) and not entry.group
@@ -320,14 +330,16 @@ class Limit(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartShape:
-    """A chart on a view's page: the figures and shares whose `line` names the chart.
+    """A chart on a view's page.
+
+    The chart shows the figures and shares whose `line` names the chart's `key`.
 
     Attributes:
         note: One or two sentences that explain how to read the chart.
         scale: `SECONDS` for figures of `Unit.DURATIONS`, `PERCENT` for shares, `COUNT`
             or `PARTS` for counts.
-        limit: A line for comparison, only with the scale `SECONDS`. If a share has an
-            SLO, the chart also shows the SLO, even if `limit` is None.
+        limit: A line for comparison; allowed only if the scale is `SECONDS`. If a share
+            in the chart has an SLO, the chart always shows a line for the SLO.
     """
 
     key: str

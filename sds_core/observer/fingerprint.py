@@ -11,7 +11,7 @@ from sds_core.native import native
 def fingerprint(data: str | bytes) -> int:
     """64-bit fingerprint of an id or a frame, as a signed integer.
 
-    It is the first half of MurmurHash3 x64_128, seed 0. The first bytes of an id cannot
-    replace it, because an id's author can choose these bytes.
+    The fingerprint is the first half of MurmurHash3 x64_128, seed 0. The first bytes of
+    an id would be no substitute, because the author of the id can choose these bytes.
     """
     return mmh3.hash64(data)[0]

@@ -11,7 +11,7 @@ Totals = TypeVar("Totals")
 
 
 class Forgotten(msgspec.Struct, array_like=True, tag=True):
-    """The event that ends a view; later traffic with its name belongs to a new view.
+    """The last event of a view. Later traffic with its name belongs to a new view.
 
     Attributes:
         totals: The view's last figures, encoded by `blob.totals_part`.
@@ -25,12 +25,13 @@ class Remainder(Generic[Totals]):
     """Sums over the forgotten views of a kind.
 
     Attributes:
-        views: How often views were forgotten.
-        totals: Sum over all forgotten views. Sums over all views include it, so that
-            they never decrease.
+        views: Number of forgotten views. If a view returned and was forgotten again, it
+            counts again.
+        totals: Sum over all forgotten views. Published sums over all views include this
+            sum, so that they never decrease.
         other: Sum over the forgotten views that had no metric label; None if all had a
-            label. The series ``other`` includes this sum. If the sum included labelled
-            views, the series would show a false increase.
+            label. The series ``other`` includes this sum. If a view with a label were
+            added to this sum, ``other`` would rise without new traffic.
     """
 
     views: int

@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 STALE_S = 15.0
 """Seconds without an answer from Kafka after which the figures count as stale.
 
-This is three times the interval between heartbeats. A new leader of a partition is
-elected in less time.
+This is three times the interval between a tap's heartbeats. Kafka needs less time to
+elect a new leader of a partition.
 """
 
 SILENT_S = 60.0
 """Maximum number of seconds without a new record in normal operation.
 
-After a longer time, it is unknown whether taps miss traffic. In one minute, a tap sends
-twelve heartbeats.
+If no record arrives for a longer time, it is unknown whether taps miss traffic: a
+working tap sends twelve heartbeats in this time.
 """
 
 
@@ -28,7 +28,7 @@ class MissingTopic:
     """Kafka reports that the topic does not exist.
 
     Attributes:
-        since_ms: Wall time at which Kafka first reported this, Unix ms.
+        since_ms: Wall time of Kafka's first such report, Unix ms.
     """
 
     topic: str
@@ -42,9 +42,10 @@ class Freshness:
     Attributes:
         answered_ms: Wall time of the answer, Unix ms; None before the first answer.
         answered_s: Monotonic time of the answer, seconds. `silent_s` is computed from
-            it, because a change of the wall clock must not look like a silence. Before
-            the first answer, the monotonic time of the first request.
-        silent_s: Seconds from `answered_s` to the moment given to `as_of`.
+            this time, because a change of the wall clock must not look like a silence
+            of Kafka. Before the first answer, `answered_s` is the monotonic time of the
+            first request.
+        silent_s: Seconds from `answered_s` to the time that was passed to `as_of`.
         cause: Why Kafka did not answer the newest request, in one line; empty if it
             answered.
         asked_ms: Wall time of the first request, Unix ms; None if Kafka has answered,
@@ -76,15 +77,16 @@ class Freshness:
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """Time of the topic's newest record, and how long the topic has been idle since.
+    """When the topic last got a record, and how long it has been idle since then.
 
-    The record's own time is not used, because the clock of a tap may be wrong, and
-    traffic may be replayed at any speed.
+    The monitor's clock decides, not the time in the record: the clock of a tap may be
+    wrong, and traffic may be replayed at any speed.
 
     Attributes:
-        grew_s: Monotonic time of the topic's last growth, seconds. If the measurement
-            began later, the time at which it began. None if the topic is not watched.
-        idle_s: Seconds from `grew_s` to the moment given to `as_of`.
+        grew_s: Monotonic time at which the monitor last saw new records in the topic,
+            seconds. If it has seen none since the measurement began, the time at which
+            the measurement began. None if the topic is not watched.
+        idle_s: Seconds from `grew_s` to the time that was passed to `as_of`.
     """
 
     grew_s: float | None = None
@@ -98,13 +100,14 @@ class Arrivals:
     def after_answer(
         self, has_grown: bool, before: Freshness, monotonic_s: float
     ) -> Arrivals:
-        """Return the state after a new answer of Kafka.
+        """Return the arrivals after a new answer from Kafka.
 
         Args:
-            has_grown: Whether the topic has more records than in the previous answer.
-            before: The previous answer. If that answer is stale, it is unknown when the
-                topic last got a record, so the measurement begins again.
-            monotonic_s: Monotonic time at which the answer arrived, seconds.
+            has_grown: Whether the topic has more records than at the previous answer.
+            before: The previous answer. If it is stale when the new answer arrives, the
+                measurement begins again, because it is unknown when the topic last got
+                a record.
+            monotonic_s: Monotonic time at which the new answer arrived, seconds.
         """
         if self.grew_s is None or has_grown or before.as_of(monotonic_s).is_stale:
             return Arrivals(monotonic_s)

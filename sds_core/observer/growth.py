@@ -9,7 +9,7 @@ from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.histogram import Histogram
 
 CountedValue = int | list[int]
-"""A count, or the counts of a histogram by bucket, shape (13,)."""
+"""A count; for a histogram, the list of the counts of its 13 buckets."""
 
 
 class Recorded(NamedTuple):
@@ -17,8 +17,7 @@ class Recorded(NamedTuple):
 
     Attributes:
         end_ms: End of the minute, Unix ms of event time.
-        values: Values of the fields `FigureTable.counted`, in the order of these
-            fields.
+        values: Result of `counted_values` at the end of the minute.
     """
 
     end_ms: int
@@ -26,17 +25,17 @@ class Recorded(NamedTuple):
 
 
 def counted_values(table: FigureTable[Any], totals: Any) -> list[CountedValue]:
-    """Return the values of the fields `FigureTable.counted` in these totals."""
+    """Return a view's values of the fields `FigureTable.counted`, in their order."""
     values = (getattr(totals, field) for field in table.counted)
     return [one.counts if isinstance(one, Histogram) else one for one in values]
 
 
 class GrowthSince:
-    """Totals in which a counted figure is its growth since an earlier moment.
+    """Totals in which a counted figure has its growth since an earlier moment as value.
 
-    Gauges, times and words have their current values. A difference is computed only
-    when it is read, because a sort by one figure reads only this figure of each view.
-    Histograms have no sum here.
+    Gauges, times and words have their current values. The growth of a figure is
+    computed only when the figure is read, because a sort of views by one figure reads
+    no other figures. The `sum_ms` of a histogram is not meaningful here.
 
     Args:
         before: Result of `counted_values` at the earlier moment; None if all values

@@ -21,8 +21,8 @@ class Histogram(msgspec.Struct, array_like=True):
     """The number of durations in each bucket.
 
     Attributes:
-        counts: Counts of the buckets of `BUCKETS_MS`, then of the bucket without an
-            upper bound. They are not cumulative. Shape (13,).
+        counts: Number of durations in each bucket of `BUCKETS_MS`, then in the bucket
+            without an upper bound. The counts are not cumulative. Shape (13,).
         sum_ms: Sum of all durations in milliseconds.
     """
 
@@ -77,15 +77,18 @@ class Histogram(msgspec.Struct, array_like=True):
 
 
 def nearest_rank(count: int, percent: int) -> int:
-    """Rank of a percentile among `count` ordered values, from 1; 0 if `count` is 0."""
+    """Rank of a percentile among `count` sorted values; the lowest value has rank 1.
+
+    The result is 0 if `count` is 0.
+    """
     return -(-count * percent // 100)
 
 
 def exact_percentiles(durations_ms: Sequence[int]) -> dict[str, int | None]:
     """Compute `PERCENTILES` exactly, from durations in milliseconds in any order.
 
-    The keys are those of `Histogram.percentiles`. Without durations, the values are
-    None.
+    The result has the same keys as `Histogram.percentiles`. If `durations_ms` is
+    empty, all values are None.
     """
     ordered = sorted(durations_ms)
     return {

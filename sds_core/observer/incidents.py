@@ -1,8 +1,9 @@
-"""Incidents: each describes one message that a figure counts as a problem.
+"""Incidents, each of which describes one message that a figure counts as a problem.
 
 An incident states which message is affected, since when, why, and which participants
-lack it. When an incident changes, the whole incident is recorded again. If several
-records have the same kind and message id, the latest counts (docs/figures.md, 12).
+lack the message. When an incident changes, the whole incident is recorded again. If
+several records have the same kind and message id, only the latest is valid
+(docs/figures.md, 12).
 """
 
 from __future__ import annotations
@@ -21,24 +22,27 @@ MOST_LACKING = 100
 """Maximum number of participants that an incident lists in `lacking`."""
 
 _NAMES_AT_ONCE = 2_000
-"""Approximate maximum number of participants that all incidents of one `drain` name.
+"""Approximate limit for the names of participants in the result of one `drain`.
 
-Hostile traffic can change 20,000 incidents in a batch, and one process of Spark
-collects them.
+The limit counts the names in all incidents of the result. Hostile traffic can change
+20,000 incidents in a batch, and a single Spark process collects all of them.
 """
 _FEW_NAMES = 3
-"""Maximum number of participants that each incident beyond `_NAMES_AT_ONCE` names."""
+"""Maximum number of names in an incident after `_NAMES_AT_ONCE` is reached.
+
+This is also the maximum number of names in the result of `lacking_names`.
+"""
 
 
 class IncidentKind(enum.StrEnum):
     """Kind of problem with a message."""
 
     LOST = "lost"
-    """Causal histories name the message, but only its sender had it (docs/figures.md,
-    6)."""
+    """Causal histories name the message, but by its deadline no participant except the
+    sender had shown that it has the message (docs/figures.md, 6)."""
     UNDELIVERED = "undelivered"
-    """A tap saw the message, but participants lacked it after its deadline
-    (docs/figures.md, 5)."""
+    """A tap saw the message, but at least one participant still lacked it after the
+    deadline (docs/figures.md, 5)."""
     UNACKNOWLEDGED = "unacknowledged"
     """No participant acknowledged the message by its deadline, although other
     participants sent frames (docs/figures.md, 4)."""
@@ -51,21 +55,27 @@ class Incident(msgspec.Struct, array_like=True, tag=True):
         sender: Participant id of the message's sender; empty if unknown.
         since_ms: For a lost message, the time when a frame first named it. For an
             undelivered message, the time when a frame first showed that a participant
-            lacked it. For an unacknowledged message, its t0.
-        found_ms: The channel's clock when the problem was found.
-        ended_ms: The channel's clock when the problem ended: the message arrived, was
-            delivered to every participant in `lacking`, or was acknowledged. None if it
-            has not ended.
+            lacked it. For an unacknowledged message, the time of its first copy (t0).
+        found_ms: Time of the channel's clock when the problem was found.
+        ended_ms: Time of the channel's clock when the problem ended; None if it
+            continues. The problem of a lost message ends when the message arrives. For
+            an undelivered message, it ends when the message has reached every
+            participant in `lacking`. For an unacknowledged message, it ends when the
+            message is acknowledged.
         lacking: Participants that are known to lack the message, each with the time of
-            the first frame that showed this. When the incident ends, `lacking` is
-            emptied, even if some participants still lack a message that was
-            acknowledged.
+            the first frame that showed the lack. In an MVDS group, each has the time
+            when the message was first sent to the participant. When the problem of a
+            lost or undelivered message has ended, `lacking` is empty. When an
+            unacknowledged message has been acknowledged, participants may still lack
+            it.
+        named_by: For a lost message, the first two participants whose causal history
+            named it. In an MVDS group, participants that sent the message.
         waku_hash: Waku hash of the first copy, 32 bytes; empty if no tap saw the
             message, or if the tap reported no hash.
         hint: Retrieval hint of the message from a causal history; empty if none is
             known.
-        lacking_others: At least this many further participants are known to lack the
-            message; `lacking` names at most `MOST_LACKING`.
+        lacking_others: Minimum number of participants that are known to lack the
+            message but are not in `lacking`, which has at most `MOST_LACKING`.
     """
 
     kind: IncidentKind
@@ -82,7 +92,10 @@ class Incident(msgspec.Struct, array_like=True, tag=True):
 
     @property
     def key(self) -> tuple[str, str]:
-        """Kind and message id; if incidents have the same key, the latest counts."""
+        """Kind and message id.
+
+        If several records have the same key, only the latest is valid.
+        """
         return self.kind.value, self.message_id
 
     def is_lacked(self, participant: str) -> bool:
@@ -95,7 +108,7 @@ class Incident(msgspec.Struct, array_like=True, tag=True):
 
 
 class GroupIncident(msgspec.Struct, array_like=True, tag=True):
-    """An incident of a group, emitted by a view that holds a part of this group."""
+    """An incident of a group; a view that observes a part of this group emits it."""
 
     group: str
     incident: Incident
@@ -105,8 +118,9 @@ class ChannelIncident(NamedTuple):
     """An incident, and the name of its channel or group.
 
     Attributes:
-        tap_hole: Whether every tap of the channel had a capture gap during the
-            incident; these gaps may be its cause.
+        tap_hole: Whether every tap of the channel had a capture gap in the time from
+            shortly before the incident's `since_ms` until its `found_ms`. If so, these
+            gaps may have caused the incident.
     """
 
     channel: str
@@ -115,12 +129,14 @@ class ChannelIncident(NamedTuple):
 
 
 class IncidentPlace(NamedTuple):
-    """The position of an incident in query results, which list the latest first.
+    """The position of an incident in query results.
+
+    Query results list first the incident that was found last.
 
     Attributes:
         found_ms: When the incident was found, Unix ms.
-        channel, kind, message_id: Determine the order of incidents that were found at
-            the same time.
+        channel, kind, message_id: If incidents were found at the same time, these
+            values determine their order.
     """
 
     found_ms: int
@@ -130,14 +146,16 @@ class IncidentPlace(NamedTuple):
 
 
 class IncidentQuery(msgspec.Struct, frozen=True):
-    """Conditions by which incidents are selected; None sets no condition.
+    """Conditions by which a query selects incidents; None means no condition.
 
     Attributes:
         since_ms: Event time, Unix ms. Incidents that were found before this time are
             selected only if they have not ended.
         standing: Whether to select only incidents that have not ended.
-        limit: Maximum number of incidents; those found last are selected.
-        after: A position; only incidents after it are selected.
+        limit: Maximum number of incidents. If more meet the other conditions, the query
+            selects those that were found last.
+        after: A position in the query results; only the incidents that follow this
+            position are selected.
         resolved: Whether to select only incidents that have ended.
         participant: Id of a participant; only undelivered messages that this
             participant is known to lack are selected.
@@ -154,7 +172,10 @@ class IncidentQuery(msgspec.Struct, frozen=True):
 
     @property
     def sql_values(self) -> dict[str, Any]:
-        """The conditions by name, for SQL; names for `after` begin with ``after_``."""
+        """The conditions as named parameters of an SQL statement.
+
+        The names of the parameters for `after` begin with ``after_``.
+        """
         values = msgspec.structs.asdict(self)
         place = values.pop("after") or (None,) * len(IncidentPlace._fields)
         names = (f"after_{name}" for name in IncidentPlace._fields)
@@ -162,21 +183,21 @@ class IncidentQuery(msgspec.Struct, frozen=True):
 
 
 class Incidents:
-    """Collects the incidents that begin or change during one call of a method."""
+    """Collects the incidents that begin or change between two calls of `drain`."""
 
     def __init__(self) -> None:
         self._changed: dict[tuple[str, str], Incident] = {}
 
     def record(self, incident: Incident) -> None:
-        """Record an incident as it is now; this replaces its earlier record."""
+        """Record an incident as it is now; this replaces an earlier record of it."""
         self._changed[incident.key] = incident
 
     def drain(self) -> list[Incident]:
-        """Return the incidents that were recorded since the last call, and drop them.
+        """Return the incidents that were recorded since the last `drain`.
 
-        As soon as the returned incidents name `_NAMES_AT_ONCE` participants in total,
-        each further incident names at most `_FEW_NAMES` participants, and only counts
-        the others.
+        When the first incidents of the result together name `_NAMES_AT_ONCE`
+        participants, each further incident names at most `_FEW_NAMES` participants, and
+        counts its other participants in `lacking_others`.
         """
         changed, self._changed = self._changed.values(), {}
         left = _NAMES_AT_ONCE
@@ -210,17 +231,20 @@ class IncidentObject(TypedDict):
         since: Time at which the problem began.
         found: When the monitor found the problem.
         ended: When the incident ended; null if it has not ended.
-        lacking: Participants that are known to lack the message, each with the time
-            of the first frame that showed the lack.
-        lacking_others: Number of participants that are known to lack the message, but
-            are not in `lacking`.
-        named_by: If the message is lost, participants whose causal history named it.
+        lacking: Participants that are known to lack the message, each with the time of
+            the first frame that showed the lack. In an MVDS group, each has the time
+            when the message was first sent to the participant.
+        lacking_others: Minimum number of participants that are known to lack the
+            message but are not in `lacking`.
+        named_by: If the message is lost, participants whose causal history named it. In
+            an MVDS group, participants that sent the message.
         waku_hash: Waku hash of the first copy, as `0x` and 64 digits; null if unknown.
         retrieval_hint: Retrieval hint of the message from a causal history, in
             hexadecimal digits; null if no hint is known.
-        tap_hole: Whether every tap of the channel had a capture gap during the
-            incident.
-        why: The reason of the incident in one sentence, with the rule's time limits.
+        tap_hole: Whether every tap of the channel had a capture gap in the time from
+            shortly before `since` until `found`.
+        why: The reason for the incident in one sentence, with the time limit of the
+            rule that found the incident.
     """
 
     channel: str
@@ -246,8 +270,8 @@ def incident_object(
 ) -> IncidentObject:
     """Return an incident as a JSON object, for the report and the API.
 
-    The function `why` returns the reason for the incident, as `Kind.explain` does; by
-    default, it is `explain`.
+    `why` is the function that returns the reason for the incident, such as a kind's
+    `Kind.explain`. By default, it is `explain`.
     """
     channel, incident, tap_hole = found
     return {
@@ -269,7 +293,7 @@ def incident_object(
 
 
 def explain(incident: Incident, settings: ObserverSettings = DEFAULTS) -> str:
-    """One sentence that states the reason for the incident, with the rule's limits."""
+    """The reason for an SDS incident in one sentence, with the rule's time limit."""
     match incident.kind:
         case IncidentKind.LOST:
             named_by = _listed(incident.named_by) or "a participant without a name"
@@ -304,7 +328,7 @@ def explain(incident: Incident, settings: ObserverSettings = DEFAULTS) -> str:
 
 
 def lacking_names(incident: Incident) -> list[str]:
-    """Some participants that lack the message, then the number of the others."""
+    """The first participants in `lacking`, then a text that counts the others."""
     names = [*islice(incident.lacking, _FEW_NAMES)]
     others = len(incident.lacking) - len(names) + incident.lacking_others
     return [*names, counted(others, "other")] if others else names
