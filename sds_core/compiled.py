@@ -1,8 +1,8 @@
-"""Loads compiled modules instead of Python sources, if they match the sources.
+"""Loads compiled modules instead of Python sources, if the modules match the sources.
 
-`python -m compiler` builds the compiled form. If a module has changed since the
-build, Python interprets the sources of all modules, because each module depends on the
-C structures of the others.
+`python -m compiler` builds the compiled modules. If the source of one module has
+changed since the build, Python interprets the sources of all modules, because each
+compiled module depends on the C structures of the others.
 """
 
 from __future__ import annotations
@@ -48,24 +48,25 @@ SHARED = "sds_core.shared"
 """The library that all compiled modules share; `python -m compiler` generates it."""
 
 SWITCH = "SDS_MONITOR_CORE"
-"""Environment variable that requires the form `interpreted` or `compiled`."""
+"""Environment variable. Its value, `interpreted` or `compiled`, is the form of the
+modules that a process must run."""
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _SUFFIX = EXTENSION_SUFFIXES[0]
 
 TAG = _SUFFIX.rpartition(".")[0]
-"""End of the name of the compiled form's directory: a dot, Python version and
-platform."""
+"""Suffix of the name of the directory with the compiled modules: a dot, the Python
+version and the platform."""
 
 FILES = frozenset(name + _SUFFIX for name in (*MODULES, SHARED))
-"""Names of the files that a complete compiled form has."""
+"""File names of all compiled modules and of the shared library."""
 
 
 def directory(root: str = _ROOT) -> str:
-    """Return the path of the compiled form's directory, which may not exist.
+    """Return the path of the directory with the compiled modules; it may not exist.
 
-    The path contains a hash of all modules in packages with compiled modules, because
-    the build copies constants and enumerations from all these modules.
+    The path contains a hash of the sources of all modules in the packages of `MODULES`,
+    because the build copies constants and enumerations from all these sources.
     """
     digest = hashlib.sha256()
     for package in sorted({name.rpartition(".")[0] for name in MODULES}):
@@ -79,7 +80,7 @@ def directory(root: str = _ROOT) -> str:
 
 
 def find(root: str = _ROOT) -> str | None:
-    """The directory of the compiled form; None if the form is missing or incomplete."""
+    """The directory with the compiled modules; None if it lacks one of `FILES`."""
     try:
         found = directory(root)
         return found if set(os.listdir(found)) >= FILES else None
@@ -106,21 +107,21 @@ class _Finder(MetaPathFinder):
 
 
 def is_compiled() -> bool:
-    """Whether this process runs the compiled form."""
+    """Whether this process loads compiled modules instead of sources."""
     return any(isinstance(finder, _Finder) for finder in sys.meta_path)
 
 
 def form() -> str:
-    """The form that this process runs: `compiled` or `interpreted`."""
+    """The form of the modules in this process: `compiled` or `interpreted`."""
     return "compiled" if is_compiled() else "interpreted"
 
 
 def describe() -> str:
-    """The form that this process runs, as text for operators.
+    """The form of the modules in this process, as text for operators.
 
     If the form is `interpreted`, the text gives the reason: either `SWITCH` requires
-    this form, or the compiled form is unavailable. In the second case, the text also
-    names the page that explains what to do.
+    this form, or the compiled modules are unavailable. If they are unavailable, the
+    text also names the page that explains what to do.
     """
     if is_compiled():
         return form()
@@ -133,14 +134,14 @@ def describe() -> str:
 
 
 def load() -> None:
-    """Make Python import the compiled modules instead of the sources, if they exist.
+    """If the compiled modules exist, make Python import them instead of the sources.
 
-    If this machine cannot load the compiled form, for example because the form needs a
+    If this machine cannot load the compiled modules, for example because they need a
     newer C library, `load` issues a warning and uses the sources.
 
     Raises:
-        ImportError: `SWITCH` requires the compiled form, but this form does not exist
-            or cannot be loaded.
+        ImportError: `SWITCH` requires the compiled modules, but they do not exist or
+            cannot be loaded.
     """
     wanted = os.environ.get(SWITCH)
     if wanted == "interpreted" or is_compiled():

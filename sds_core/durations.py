@@ -1,6 +1,6 @@
 """Durations as text, for example 500ms, 30s, 5m, 1h, 2d or 1h30m.
 
-The units are those of Prometheus, from ms to d.
+The units are ms, s, m, h and d, as in Prometheus.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def parse_duration_ms(text: str, plain: Unit) -> float:
 
 
 def duration_text(duration_ms: float) -> str:
-    """Return a duration as text, in the largest unit that divides it exactly."""
+    """Return a duration as text, in the largest unit that gives a whole number."""
     for unit, length in UNITS_MS.items():
         if duration_ms and duration_ms % length == 0:
             return f"{duration_ms / length:.15g}{unit}"

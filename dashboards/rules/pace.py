@@ -1,4 +1,4 @@
-"""Durations in rules; if traffic is faster than real time, durations are shorter."""
+"""Converts durations in rules to the speed of the traffic that the rules watch."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from sds_core.durations import duration_text
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Speed of the traffic that the rules watch; durations are divided by this speed.
+    """Divides durations by the speed of the traffic that the rules watch.
 
-    A rate is per second of wall time. A window is named after its length in real time.
+    Real time has the speed 1. Rates are not converted: they stay per second of wall
+    time.
 
     Raises:
         ValueError: The speed is not positive.
@@ -27,10 +28,11 @@ class Pace:
             raise ValueError(message)
 
     def __call__(self, duration: timedelta) -> str:
-        """Return a duration in PromQL, in the largest unit that divides it exactly."""
+        """Divide a duration by the speed, and return it as PromQL text."""
         ms = duration / timedelta(milliseconds=1) / self.speed
         return duration_text(max(1, round(ms)))
 
 
 LIFE = Pace()
-"""Speed of real time. The names of windows are derived from this speed."""
+"""Leaves durations as they are. The names of windows contain such real-time lengths,
+whatever the speed of the traffic."""

@@ -1,10 +1,11 @@
 """PromQL of the rules.
 
-Every operand keeps the labels that name its subject, and the target labels of the
-scrape configuration (``job``, perhaps ``cluster``). Labels that a restart may change
-are dropped. Operands thus usually match without `on` or `ignoring`. If a monitor
-restarts on another host, its series continue. Each monitor needs a ``job`` of its own:
-monitors with the same ``job`` look like one monitor that moves.
+Every operand of an expression keeps the labels that name its subject (for example
+``channel``), and the target labels of the scrape configuration (``job``, perhaps
+``cluster``). Labels that a restart may change are dropped. Thus, operands usually match
+without `on` or `ignoring`, and the series of a monitor continue if it restarts on
+another host. Each monitor needs a ``job`` of its own, because monitors with the same
+``job`` look like one monitor that moves between hosts.
 """
 
 from __future__ import annotations
@@ -16,36 +17,37 @@ from dashboards.rules.pace import Pace
 from dashboards.thresholds import BEFORE_WINDOW
 
 ALL_LABELLED = "job:sds_channels_labelled:all"
-"""1 while every channel has a label of its own, else 0; absent until the monitor
-exports `sds_channels`."""
+"""This series is 1 while every channel has a label of its own, else 0. The series is
+absent until the monitor exports `sds_channels`."""
 
 _PLACE = ("instance", "pod")
 """Labels that change when a monitor moves to another host."""
 
 
 def summed(vector: str, *without: str) -> str:
-    """Return the sum over all hosts and over all values of the labels `without`."""
+    """Return PromQL for the sum over all hosts and over the labels in `without`."""
     return _aggregated("sum", vector, without)
 
 
 def latest(vector: str, *without: str) -> str:
-    """Return the maximum over all hosts and over all values of the labels `without`.
+    """Return PromQL for the maximum over all hosts and over the labels in `without`.
 
-    After a move, Prometheus returns the series of both hosts for some time.
+    After a monitor moves to another host, Prometheus returns the series of both hosts
+    for some time.
     """
     return _aggregated("max", vector, without)
 
 
 def earliest(vector: str, *without: str) -> str:
-    """Return the minimum over all hosts and over all values of the labels `without`."""
+    """Return PromQL for the minimum over all hosts and over the labels in `without`."""
     return _aggregated("min", vector, without)
 
 
 def blind_channels() -> str:
-    """Return the number of blind channels that are not muted.
+    """Return PromQL for the number of blind channels that are not muted.
 
-    The number includes channels beyond the label limit, because no metric shows whether
-    they are muted.
+    The number includes all blind channels beyond the label limit, because no metric
+    shows whether such a channel is muted.
     """
     blind = latest('sds_channels{verdict="blind"}', "verdict")
     verdicts = latest('sds_channel_verdict{verdict="blind"}', "verdict")
@@ -57,17 +59,22 @@ def blind_channels() -> str:
 def growth(
     figure: str, window: timedelta, pace: Pace, *, may_fall: bool = False
 ) -> str:
-    """Return the exact growth of a counter or gauge within a window.
+    """Return PromQL for the exact growth of a counter or gauge within a window.
 
-    ``increase`` extrapolates, which gives fractions. If a counter returns with a higher
-    value on another host or after a gap, ``increase`` misses this growth.
+    PromQL's ``increase`` is not exact: it extrapolates, so its result may be a
+    fraction. If a series ends and continues with a higher value, on another host or
+    after a gap, ``increase`` does not count the difference.
 
-    The growth is the current value minus a base. Usually, the base is the last value
-    before the window. If the series began in the window because its subject is new, the
-    base is 0. If only the series is new, because Prometheus scrapes the monitor for the
-    first time or because the channel got a label, the base is the lowest value. The
-    base is also the lowest value if the counter restarted, or, with `may_fall`, if the
-    figure fell below the last value before the window.
+    The growth is the current value minus a base value:
+
+    - Usually, the base is the last value before the window.
+    - If the series began in the window because its subject is new, the base is 0.
+    - If the subject is older than the series, the base is the lowest value in the
+      window. For example, Prometheus scrapes the monitor for the first time, or the
+      channel got a label.
+    - If the counter restarted, the base is also the lowest value in the window. With
+      `may_fall`, the same applies if the figure fell below the last value before the
+      window.
     """
     since = pace(window)
     earlier = f"[{pace(BEFORE_WINDOW)}] offset {since}"
@@ -84,7 +91,10 @@ def growth(
 
 
 def unless_muted(vector: str, views: str = "sds_channel") -> str:
-    """Drop the series of muted channels; `views` is the prefix of channel metrics."""
+    """Drop the series of muted channels or groups.
+
+    `views` is the prefix of the metrics about the settings of channels or groups.
+    """
     muted = f"{views}_muted_until_timestamp_seconds"
     return f"({vector})\nunless {latest(muted)} > time()"
 
@@ -92,15 +102,19 @@ def unless_muted(vector: str, views: str = "sds_channel") -> str:
 def most_findings(
     which: Literal["excused", "unexcused"], kind: str, window: str
 ) -> str:
-    """Return the maximum number of excused or unexcused findings within a window."""
+    """Return PromQL for the maximum of a gauge of findings within a window.
+
+    `which` and `kind` select the gauge's series.
+    """
     series = f'sds_{which}_findings{{kind="{kind}"}}'
     return latest(f"max_over_time({series}[{window}])", "kind")
 
 
 def unless_excused(vector: str, kind: str, least: int, window: str) -> str:
-    """Drop channels with excused findings and fewer than `least` unexcused findings.
+    """Drop channels with excused findings, unless enough findings are unexcused.
 
-    The kind is a key of `sds_core.observer.sds.excused.ALERTS`.
+    At least `least` unexcused findings are enough. `kind` is a key of
+    `sds_core.observer.sds.excused.ALERTS`.
     """
     return (
         f"({vector})\nunless ({most_findings('excused', kind, window)} > 0 "
@@ -109,11 +123,12 @@ def unless_excused(vector: str, kind: str, least: int, window: str) -> str:
 
 
 def shown(vector: str, views: str = "sds_channel") -> str:
-    """Drop the series of muted channels, and add the display name to the other series.
+    """Drop the series of muted channels; add the label `name` to the other series.
 
-    The label `name` has the display name. For `views`, see `unless_muted`.
+    `name` is the display name of the channel. For `views`, see `unless_muted`.
     """
-    # After a rename, Prometheus returns both names for some minutes: use the newer.
+    # After a channel is renamed, Prometheus returns both names for some minutes. The
+    # expression selects the newer name.
     names = f"topk without (name) (1, {latest(f'timestamp({views}_info)')}) ^ 0"
     vector = unless_muted(vector, views)
     return f"({vector})\n* ignoring (name) group_left (name) {names}"

@@ -1,8 +1,9 @@
-"""Recording rules: they count the events of the SLOs in slices and in longer windows.
+"""Recording rules that count deliveries and acknowledgements for the SLOs.
 
-Deliveries and acknowledgements are counted in slices. If a slice has excused failures,
-the slice counts at most one failure for each unexcused finding. Thus missed traffic
-does not look like loss, and a short capture gap does not silence alerts for three days.
+The rules count in slices of five minutes, and add the slices up for longer windows. If
+a slice has excused failures, the slice counts at most one failure for each unexcused
+finding. Thus, traffic that the taps missed does not look like loss. A short capture gap
+affects only its own slices, although the longest window of an alert is three days.
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ BLIND = "job:sds_channels_blind:sum"
 """Number of blind channels that are not muted."""
 
 GROUP_BLIND = "channel:mvds_group_blind:max"
-"""1 while a group of MVDS is blind, else 0; `other` is 1 while any group is blind."""
+"""This series is 1 while a group of MVDS is blind, else 0. The series with the channel
+label `other` is 1 while any group is blind."""
 
 NET_LOSSES = "channel:sds_dependency_losses:net"
-"""Lost dependencies, minus retracted losses."""
+"""Number of dependencies that were found lost, minus the losses retracted later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +48,19 @@ class Indicator:
 
     @property
     def detected(self) -> str:
-        """Name of the series of failures in a slice, including excused failures."""
+        """Name of the series that counts failures in a slice, even excused failures."""
         return f"channel:{self.failed}_found:increase{LIFE(SLICE)}"
 
     def ratio(self, window: timedelta) -> str:
-        """Return the name of the share of failures in a window."""
+        """Return the name of the series with the share of failures in a window."""
         return f"channel:{self.failed}:ratio_rate{LIFE(window)}"
 
     def events(self, window: timedelta) -> str:
-        """Return the name of the number of events in a window."""
+        """Return the name of the series with the number of events in a window."""
         return f"channel:{self.ended}:increase{LIFE(window)}"
 
     def failures(self, window: timedelta) -> str:
-        """Return the name of the number of failures in a window."""
+        """Return the name of the series with the number of failures in a window."""
         return f"channel:{self.failed}:increase{LIFE(window)}"
 
 
@@ -73,13 +75,13 @@ ACKNOWLEDGEMENT = Indicator(
 )
 
 WINDOWS = sorted({w for burn in BURN_RATES for w in (burn.long, burn.short)} - {SLICE})
-"""Those windows in `BURN_RATES` that are longer than a slice, shortest first."""
+"""The windows in `BURN_RATES`, except `SLICE`; the shortest window comes first."""
 
 
 def recording_file(pace: Pace) -> dict[str, Any]:
     """Return the file of recording rules."""
-    # At startup, the metric of dropped labels already exists when `sds_channels` is
-    # still absent.
+    # At startup, the monitor exports `sds_monitor_dropped_label_channels` earlier than
+    # `sds_channels`. The first rule has no result until both metrics exist.
     unlabelled = latest("sds_monitor_dropped_label_channels")
     primed = latest("sds_channels", "verdict")
     blind = latest('mvds_group_verdict{verdict="blind"}', "verdict")
@@ -130,9 +132,10 @@ def _slices(
     window = pace(SLICE)
     detected, failures = indicator.detected, indicator.failures(SLICE)
     holes = f"{most_findings('excused', indicator.kind, window)} > 0"
-    # Findings are counted over the window of a verdict, which is longer than a slice.
+    # The monitor counts findings over the window of its verdict, which is longer than a
+    # slice. Thus, `most` may exceed the number of failures in the slice.
     most = most_findings("unexcused", indicator.kind, window)
-    # Each rule reads the results of earlier rules.
+    # The second and third rules read the series that earlier rules record.
     return [
         _rule(detected, failed),
         _rule(
@@ -146,7 +149,8 @@ def _slices(
 
 
 def _sums(indicator: Indicator, window: timedelta, pace: Pace) -> list[dict[str, str]]:
-    # Slices overlap, so each event is in `SLICE / SLICE_INTERVAL` slices.
+    # Slices overlap: each event is in `SLICE / SLICE_INTERVAL` slices, so the sum is
+    # divided by this number.
     each = SLICE_INTERVAL / SLICE
     return [
         _rule(whole, f"{each:g} * sum_over_time({part}[{pace(window)}])")

@@ -31,7 +31,7 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
         )
     last_seen = "sds_tap_last_seen_timestamp_seconds"
     newest = latest(last_seen, "observer")
-    # The expression also finds a tap that the monitor has forgotten.
+    # `last_over_time` also finds taps that the monitor has forgotten.
     each = f"last_over_time({last_seen}[{pace(at.TAP_SEEN_WITHIN)}])"
     yield _alert(
         "SdsTapSilent",
@@ -48,7 +48,8 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
         Severity.CRITICAL,
         f"{latest(each, 'observer')}\n"
         f"unless {newest}\n"
-        # If no monitor exports figures, it is unknown whether taps are silent.
+        # If no monitor exports figures, it is unknown whether taps are silent, so the
+        # alert does not fire.
         f"and {latest('sds_channels', 'verdict')}",
         "A tap is silent.",
         "All taps are silent: the newest record is from "
@@ -72,7 +73,8 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
         "SdsTapMissingRecords",
         Severity.WARNING,
         f"{missing} >= {at.TAP_MISSING_RECORDS}\n"
-        # With only one tap, missing records make channels blind, and SdsTapBlind fires.
+        # With only one tap, missing records make channels blind. Then, SdsTapBlind
+        # fires instead.
         f"unless ignoring (observer) max_over_time({BLIND}[{window}]) > 0",
         "One of several taps lost records.",
         'Tap {{ $labels.observer }}: {{ printf "%.0f" $value }} sequence number(s) '

@@ -18,7 +18,8 @@ class AuditFigures:
     Attributes:
         result: Result of the newest audit that succeeded; None before the first
             success.
-        result_ms: When the audit with this `result` ended, Unix ms.
+        result_ms: When the newest successful audit ended, Unix ms; None before the
+            first success.
         error: Why the newest audit failed; empty if it succeeded.
     """
 
@@ -105,4 +106,4 @@ AUDIT_METRICS: tuple[Metric[AuditFigures], ...] = (
         lambda a: a.remirrored,
     ),
 )
-"""Metrics of `sds-monitor audit --every`, at its own `/metrics`."""
+"""Metrics that `sds-monitor audit --every` exports at its own `/metrics`."""

@@ -13,9 +13,10 @@ _MOST_DIGITS = 19
 
 
 class MirroredMessage(NamedTuple):
-    """A message from a record; a topic or key that the record lacks is an empty text.
+    """A message that a mirror wrote as a record.
 
-    `channel` is the key of the record. Store nodes keep no ephemeral message.
+    `channel` is the key of the record. If the record lacks a topic or the key, the text
+    is empty. `is_ephemeral` is needed because store nodes keep no ephemeral messages.
     """
 
     item: Item
@@ -67,7 +68,8 @@ def _text(headers: Mapping[str, bytes | None], name: str) -> str:
 
 
 Topics = Mapping[str, Sequence[str]]
-"""Content topics of each pubsub topic; an empty sequence or mapping selects all."""
+"""For each selected pubsub topic, the selected content topics. An empty sequence
+selects all content topics of the pubsub topic; an empty mapping selects everything."""
 
 
 def is_selected(message: MirroredMessage, topics: Topics) -> bool:

@@ -14,7 +14,7 @@ _NS_PER_MS = 1_000_000
 class AuditedMessage(NamedTuple):
     """A message that one side lacks; an unknown topic or channel is empty.
 
-    `sds_core.prolly.item.Item` explains time and hash.
+    For the time and the hash, see `sds_core.prolly.item.Item`.
     """
 
     timestamp_ns: int
@@ -29,13 +29,13 @@ class AuditResult(NamedTuple):
 
     Attributes:
         other: Name of the other side, as the operator entered it.
-        start_ns, end_ns: The compared period in senders' times, Unix ns; the end is
-            exclusive.
+        start_ns, end_ns: The period that was compared, in the senders' timestamps, Unix
+            ns; the end is exclusive.
         here, there: Number of compared messages of the mirror, and of the other side.
         missing_here: Messages that only the other side has, in order of time.
         missing_there: Messages that only the mirror has, in order of time.
-        unidentified: Number of records of the mirror without a valid hash or time of
-            their message.
+        unidentified: Number of the mirror's records that lack a valid hash or a valid
+            time of their message.
         remirrored: Number of messages in `missing_here` that were written to the mirror
             after the comparison.
         mirror_begin_ms: Time of the mirror's first record, Unix ms; None if the mirror
@@ -55,7 +55,7 @@ class AuditResult(NamedTuple):
 
     @property
     def missing_before_begin(self) -> int:
-        """Number of missing messages that were sent before the mirror's first record.
+        """Number of messages in `missing_here` that are older than `mirror_begin_ms`.
 
         The mirror did not run yet when these messages were sent, or retention deleted
         their records.
@@ -72,10 +72,11 @@ class AuditResult(NamedTuple):
 
     @property
     def newest_missing_ms(self) -> Mapping[str, int]:
-        """For each channel, the time of the newest missing message in Unix ms.
+        """For each channel, the time of its newest message in `missing_here`, Unix ms.
 
-        If the channel is unknown, the key is empty. If all missing messages were
-        written to the mirror after the comparison, the result is empty.
+        The key of messages with an unknown channel is empty. If all messages in
+        `missing_here` were written to the mirror after the comparison, the mapping is
+        empty.
         """
         if self.is_complete:
             return {}
@@ -103,7 +104,7 @@ class AuditResult(NamedTuple):
 
 
 def audited(message: MirroredMessage) -> AuditedMessage:
-    """Return a message of a mirror in the form that `AuditResult` has."""
+    """Convert a mirror's message to the type of the messages in `AuditResult`."""
     return AuditedMessage(
         message.item.timestamp_ns,
         message.item.message_hash,

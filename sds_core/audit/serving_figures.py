@@ -41,4 +41,4 @@ SERVING_METRICS: tuple[Metric[ServingFigures], ...] = tuple(
         ("records_total", "Records that were sent to other mirrors."),
     )
 )
-"""Metrics of `sds-monitor audit serve`, at its own `/metrics`."""
+"""Metrics that `sds-monitor audit serve` exports at its own `/metrics`."""

@@ -1,9 +1,10 @@
 """Change records, which an application may store after each call instead of a snapshot.
 
-A record holds one call that changed the state, and the call's arguments. If the
-recorded calls are repeated after the snapshot, they restore the same state: a
-participant reads no clock, and its only random value is the time of the next sync
-message, which each record contains. Records and snapshots have a checksum
+A record holds one call that changed the state, and the call's arguments. To restore the
+state, `MessageChannel.restore` loads a snapshot, and repeats the calls that were
+recorded after it. This gives the same state, because a participant reads no clock, and
+each record contains the random values of its call. These are the message id, as part of
+the frame, and the time of the next sync message. Records and snapshots have a checksum
 (`sds_core.sealed`).
 """
 
@@ -22,9 +23,10 @@ VERSION = 1
 class Call(StrEnum):
     """The kind of call that changed the state.
 
-    - COPY: A frame was ignored, but cancelled an answer or had a new hint.
-    - MET: The application received a message from another source.
-    - RESUMED: The process was off until this call.
+    - COPY: A frame was ignored, but it cancelled our answer to a repair request, or it
+      had a retrieval hint.
+    - MET: The application received a message from a source other than this channel.
+    - RESUMED: The first call after a restart; the process was off until this call.
     """
 
     SENT = "sent"
@@ -46,8 +48,8 @@ class Change(msgspec.Struct, array_like=True):
 
     Attributes:
         number: Sequence number of the change, from 1.
-        now_ms: Time of the call, Unix ms.
-        next_sync_ms: Time of the next sync message after the call, Unix ms.
+        now_ms: Time of the call, Unix ms; 0 for `Call.HINT`.
+        next_sync_ms: When the next sync message is due, as the call left it, Unix ms.
     """
 
     number: int
@@ -82,15 +84,15 @@ class ChangeRecorder:
         self._records.append(SEAL.pack(change))
 
     def take(self) -> list[bytes]:
-        """Return and forget the records since the last `take`."""
+        """Return the records that were added since the last `take`, and forget them."""
         records, self._records = self._records, []
         return records
 
     def is_next(self, change: Change) -> bool:
-        """Return whether a stored change is the next change; if so, update `number`.
+        """Return whether a stored change is new; if so, set `number` to its number.
 
         Raises:
-            SnapshotError: A change that precedes the stored change is missing.
+            SnapshotError: Changes between `number` and the stored change are missing.
         """
         if change.number > self.number + 1:
             detail = (

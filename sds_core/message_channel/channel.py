@@ -51,12 +51,12 @@ class MessageChannel(ParticipantView):
         random: Random numbers for the ids of messages and the times of sync messages.
 
     Attributes:
-        next_deadline_ms: When `advance` must be called next, Unix ms; every call
-            updates this time.
+        next_deadline_ms: When `advance` must be called next, Unix ms. Every call that
+            changes the state updates this time.
         hint_provider: Function that returns the retrieval hint of a message, or empty
-            bytes if the hint is unknown. None by default. Before each frame, the
-            participant calls it for every history entry without a hint. The function
-            must not raise an error.
+            bytes if the hint is unknown. None by default. Before the participant
+            builds a frame with a causal history, it calls the function for every entry
+            of the history that has no hint. The function must not raise an error.
     """
 
     def __init__(
@@ -96,7 +96,8 @@ class MessageChannel(ParticipantView):
         """Return the frame of a new message (SDS, "Send Message").
 
         Args:
-            content: Bytes for the applications of the other participants; not empty.
+            content: Bytes that the applications of the other participants receive; not
+                empty.
             now_ms: Unix ms.
             message_id: A globally unique id; by default a hash of channel, sender,
                 Lamport timestamp, content, time and a random number.
@@ -128,20 +129,21 @@ class MessageChannel(ParticipantView):
     def note_retrieval_hint(self, message_id: str, hint: bytes) -> None:
         """Store the retrieval hint of a message for use in later causal histories.
 
-        The transport knows the hint of our own message only after the broadcast. If the
-        message is neither in the log nor waiting, or if the hint is too long, the call
-        has no effect.
+        Call this for our own messages: the transport knows their hints only after the
+        broadcast. If the message is neither in the log nor waits for its dependencies,
+        or if the hint is too long, the call has no effect.
         """
         if self._reception.note_hint(message_id, hint):
             self._done(Call.HINT, 0, hint=hint, message_id=message_id)
 
     def mark_dependencies_met(self, message_ids: Iterable[str], now_ms: int) -> Step:
-        """Mark messages that the application received from another source as received.
+        """Mark messages as received, because the application has them already.
 
         For example, the application read the messages from its own storage. Marked
-        messages are no longer missing or lost. The filter holds marked messages, and
-        later copies are duplicates. Marked messages enter no log and no causal history.
-        If a message waits only for marked messages, it is delivered.
+        messages are no longer missing or lost. The participant adds them to its filter,
+        but not to its log or to causal histories. Frames that contain a marked message
+        count as duplicates. Messages that waited only for marked messages are
+        delivered.
 
         Raises:
             ValueError: An id is empty, too long, or not valid Unicode text; nothing
@@ -175,7 +177,8 @@ class MessageChannel(ParticipantView):
     ) -> Step:
         """Receive a frame from the network (SDS, "Receive Message").
 
-        The bytes may be invalid. If the hint is unknown, `retrieval_hint` is empty.
+        If the bytes are invalid, the result has an event `Ignored`. If the hint is
+        unknown, `retrieval_hint` is empty.
         """
         check_time(now_ms)
         limit = self.profile.max_frame_bytes
@@ -210,7 +213,7 @@ class MessageChannel(ParticipantView):
     def _done_without_effect(
         self, event: Ignored, hint: bytes, now_ms: int, was_asked_for: bool
     ) -> None:
-        """Record an ignored frame if it cancelled an answer or had a new hint."""
+        """Record an ignored frame if it cancelled a repair answer, or had a hint."""
         message_id = event.message_id
         if event.reason not in (IgnoredReason.OWN_ECHO, IgnoredReason.DUPLICATE):
             hint = b""
@@ -237,9 +240,10 @@ class MessageChannel(ParticipantView):
         return Step(broadcasts, events)
 
     def sweep_incoming(self, now_ms: int) -> Step:
-        """Drop messages that are missing for too long; repeat requests that expired.
+        """Stop waiting for messages that are missing for too long.
 
-        Source: SDS, "Periodic Incoming Buffer Sweep".
+        Expired repair requests are reported. With `AfterRequest.ASK_AGAIN`, they are
+        also repeated. Source: SDS, "Periodic Incoming Buffer Sweep".
         """
         return self._swept(self._sweeps.incoming, Call.SWEEP_INCOMING, now_ms)
 
@@ -251,7 +255,7 @@ class MessageChannel(ParticipantView):
         return self._swept(self._outgoing.sweep, Call.SWEEP_OUTGOING, now_ms)
 
     def sweep_repairs(self, now_ms: int) -> Step:
-        """Broadcast requested messages that no other participant has sent.
+        """Broadcast requested messages, unless another participant already sent them.
 
         Source: SDS-R guide, "Incoming Repair Request Buffer Sweep".
         """
@@ -283,17 +287,17 @@ class MessageChannel(ParticipantView):
     def take_changes(self) -> list[bytes]:
         """Return the changes since the last `take_changes`, in order, and forget them.
 
-        Store the changes of a call before you broadcast its frames. After a snapshot,
-        you can delete earlier changes.
+        Store the changes of a call before you broadcast its frames. After you store a
+        snapshot, you can delete the changes that precede the snapshot.
         """
         return self._changes.take()
 
     def snapshot(self, now_ms: int | None = None) -> bytes:
         """Return the whole state as bytes, which `restore` accepts.
 
-        Times are absolute: if a deadline passes before `restore`, its action is due
-        immediately. The wait for a missing message pauses until the first call after
-        `restore`, because no repair is possible while the process is off. By default,
+        The snapshot contains absolute times: if a deadline passes before `restore`, its
+        action is due immediately after `restore`. The waits for missing messages
+        pause while the process is off, because no repair is possible then. By default,
         `now_ms` is the time of the last call.
         """
         if now_ms is not None:
@@ -319,8 +323,8 @@ class MessageChannel(ParticipantView):
             random: See `MessageChannel`.
             profile: The participant's profile; it must fit the snapshot (see
                 `snapshot.check_fit`).
-            was_off: Whether the process was off until the first call. If False, the
-                process counts as off until `resume` is called.
+            was_off: Whether the first call extends the waits for missing messages,
+                because the process was off. If False, only `resume` extends them.
 
         Raises:
             SnapshotError: The blob or a change is invalid, a change is missing, or the
@@ -340,9 +344,10 @@ class MessageChannel(ParticipantView):
         return self
 
     def resume(self, now_ms: int) -> None:
-        """Extend the waits by the time for which the process was off.
+        """Extend the waits for missing messages by the time since the last call.
 
-        Call this only after a `restore` with `was_off=False`.
+        If the process was off during this time, use this method after a `restore` with
+        `was_off=False`, and only then.
         """
         self._uptime.is_resuming = True
         self._at(now_ms)
@@ -379,7 +384,7 @@ class MessageChannel(ParticipantView):
                 self._repairer.answer(now_ms)
             case Call.SYNC:
                 self._sweeps.sync(now_ms)
-        # A hint is stored without a time: the `now_ms` of this change is 0.
+        # The change of a hint has no time: its `now_ms` is 0.
         if change.call is not Call.HINT:
             self._uptime.last_ms = now_ms
         self._sync.next_ms = change.next_sync_ms
@@ -404,7 +409,7 @@ class MessageChannel(ParticipantView):
         self._plan()
 
     def _at(self, now_ms: int) -> None:
-        """Begin a call; the first call after a restart extends the waits.
+        """Begin a call. After a restart, the first call extends the waits.
 
         Raises:
             TypeError: The time is not an int.
