@@ -1,4 +1,4 @@
-"""Checks of calls and frames, before they change the state."""
+"""Checks of calls and received frames, before these change a participant's state."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def check_name(what: str, name: str, limit: int) -> None:
 def check_time(now_ms: int) -> None:
     """Check that a time is a whole number of milliseconds.
 
-    A fraction would be stored without an error, and only `restore` would fail.
+    Without this check, a participant would accept a fraction, and only a later
+    `MessageChannel.restore` would fail.
 
     Raises:
         TypeError: The time is not an int.
@@ -62,8 +63,8 @@ def refusal(
     if longest > limit:
         detail = f"{longest} characters, at most {limit}"
         return Ignored(IgnoredReason.ID_TOO_LONG, message_id[:limit], detail)
-    # A delivery raises our timestamp to that of the content message. The timestamp of a
-    # sync message needs no check here.
+    # When a content message is delivered, its timestamp raises our timestamp. A sync
+    # message needs no check here, because `LamportTimestamp.tick` has its own check.
     timestamp = frame.lamport or 0
     if frame.kind is FrameKind.CONTENT and timestamp > lamport.limit(now_ms):
         detail = f"lamport timestamp {timestamp}"

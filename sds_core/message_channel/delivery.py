@@ -1,6 +1,6 @@
 """How content messages enter the local log (SDS, "Deliver Message").
 
-A message is delivered after all messages on which it depends. An undelivered message
+A message is delivered after all messages on which it depends. Until then, the message
 waits in the incoming buffer.
 """
 
@@ -28,10 +28,10 @@ class Delivery(Behaviour):
     def unmet(
         self, unknown: list[HistoryEntryLike], named_by: str, now_ms: int
     ) -> tuple[set[str], list[Event]]:
-        """Return a message's unmet dependencies, and record which of these are missing.
+        """Return ids of a message's unmet dependencies; record those that are missing.
 
         `unknown` has those entries of the message's causal history that the log lacks.
-        `named_by` is the message's id.
+        `named_by` is the id of the message that has this causal history.
         """
         incoming = self._incoming
         buffered_is_met = self._profile.buffered_meets_dependencies
@@ -58,7 +58,8 @@ class Delivery(Behaviour):
             oldest = next(iter(incoming.missing))
             events.append(Evicted(Buffer.MISSING, oldest))
             events += self.lose(oldest, now_ms)
-        # `lose` may have delivered some messages of `unmet`, and dropped others.
+        # `lose` may have delivered some messages of `unmet`, and marked others as lost.
+        # Dependencies on these messages are met now.
         unmet = {
             one for one in unmet if one in incoming.missing or one in incoming.waiting
         }
@@ -78,7 +79,7 @@ class Delivery(Behaviour):
         return events
 
     def lose(self, message_id: str, now_ms: int) -> list[Event]:
-        """Drop a missing message, and deliver messages that waited only for it."""
+        """Mark a missing message as lost; deliver messages that waited only for it."""
         if message_id not in self._incoming.missing:
             return []
         entry = self._incoming.give_up(message_id)
@@ -86,10 +87,11 @@ class Delivery(Behaviour):
         return [IrretrievablyLost(*entry), *self._meet([message_id], now_ms)]
 
     def met_elsewhere(self, message_id: str, now_ms: int) -> list[Event] | None:
-        """Mark a message as received elsewhere; deliver messages that waited for it.
+        """Record that the application received a message from another source.
 
-        The result is None if the message is already in the log or in the incoming
-        buffer.
+        Messages that waited only for this message are delivered. The result is None if
+        this message is already in the log, in the log's `forgotten` ids, or in the
+        incoming buffer.
         """
         if self._log.knows(message_id) or message_id in self._incoming.waiting:
             return None
@@ -126,8 +128,8 @@ class Delivery(Behaviour):
     def deliver_all(self, ready: list[Waiting], now_ms: int) -> list[Event]:
         """Deliver messages, and the messages that waited for them, in the log's order.
 
-        SDS, "Deliver Message". The function does not recurse, because chains of
-        dependencies may be long.
+        Source: SDS, "Deliver Message". The function uses a heap instead of recursion,
+        because a long chain of dependencies could exceed Python's recursion limit.
         """
         events: list[Event] = []
         order = [(message.place, message) for message in ready]
@@ -149,7 +151,7 @@ class Delivery(Behaviour):
         return Delivered(message_id, sender_id, lamport, frame.content)
 
     def _plain(self, entry: HistoryEntryLike) -> HistoryEntry:
-        """Copy an entry of a frame; if its hint is too long, the copy has no hint."""
+        """Copy a frame's history entry, but omit a retrieval hint that is too long."""
         hint = entry.retrieval_hint
         if len(hint) > self._profile.hint_limit:
             hint = b""

@@ -1,4 +1,4 @@
-"""Errors that a participant raises for wrong calls of its application.
+"""Errors that a participant raises if its application makes an invalid call.
 
     ParticipantError
     ├── EmptyContent (a ValueError)
@@ -6,7 +6,7 @@
     ├── FrameTooLarge (a ValueError)
     └── SnapshotError (a ValueError)
 
-Frames from the network raise no error: an invalid frame causes an `Ignored` event.
+An invalid frame from the network raises no error, but causes an `Ignored` event.
 """
 
 from __future__ import annotations
@@ -17,14 +17,17 @@ class ParticipantError(Exception):
 
 
 class EmptyContent(ParticipantError, ValueError):
-    """The content is empty, so the frame would be a sync message (SDS, "Message")."""
+    """The content of a new message is empty.
+
+    A frame without content would be a sync message (SDS, "Message").
+    """
 
     def __init__(self) -> None:
         super().__init__("content is empty; use sync() to send a sync message")
 
 
 class MessageIdTaken(ParticipantError, ValueError):
-    """A known message already has the id."""
+    """The application chose an id that a known message already has."""
 
     def __init__(self, message_id: str) -> None:
         super().__init__(

@@ -1,7 +1,7 @@
-"""The results of calls: events for the application, and frames for the transport.
+"""What a participant's methods return: events for the application, and frames to send.
 
-The names follow SDS, "Events Emitted". `Event` is the union of all events, so a type
-checker finds events that an application does not handle.
+The names of events follow SDS, "Events Emitted". `Event` is the union of all event
+types, so a type checker finds types that an application does not handle.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ class Broadcast(NamedTuple):
 
 
 class _Event(msgspec.Struct, frozen=True, gc=False):
-    """A value that is cheap to create and equals only values of its own type."""
+    """Base of all events; an event equals only events of its own type."""
 
 
 class Sent(_Event, frozen=True):
     """A message of ours was put into a frame.
 
     Attributes:
-        lamport: Lamport timestamp, which decides the position in the log; None for an
-            ephemeral message, which enters no log.
+        lamport: Lamport timestamp of the message; None for an ephemeral message. In a
+            log with `LogOrder.LAMPORT`, the timestamp decides the message's position.
     """
 
     message_id: str
@@ -54,24 +54,27 @@ class Sent(_Event, frozen=True):
 
 
 class Retried(_Event, frozen=True):
-    """A message of ours is broadcast again; `attempt` counts rebroadcasts from 1."""
+    """A message of ours is broadcast again; `attempt` is 1 for the first repetition."""
 
     message_id: str
     attempt: int
 
 
 class RetriesExhausted(_Event, frozen=True):
-    """A message of ours will not be broadcast again, but may still be acknowledged."""
+    """A message of ours was retried `Profile.max_retries` times.
+
+    The message is not retried any more, but may still be acknowledged.
+    """
 
     message_id: str
 
 
 class PossiblyAcknowledged(_Event, frozen=True):
-    """A participant's bloom filter seems to hold a message of ours.
+    """Another participant's bloom filter seems to hold a message of ours.
 
     Attributes:
-        participants: number of participants whose filters count towards an
-            acknowledgement; a filter that is too full does not count.
+        participants: number of participants whose filters seem to hold the message and
+            count towards its acknowledgement. A filter that is too full does not count.
     """
 
     message_id: str
@@ -87,7 +90,7 @@ class Evidence(StrEnum):
 
 
 class Acknowledged(_Event, frozen=True):
-    """Another participant received our message; this is the message's last event."""
+    """Another participant received our message, so we do not retry it any more."""
 
     message_id: str
     sender_id: str
@@ -102,13 +105,14 @@ class Received(_Event, frozen=True):
 
 
 class Delivered(_Event, frozen=True):
-    """A content message entered the local log; no dependency is awaited any more.
+    """A content message entered the local log; it does not wait for dependencies.
 
     Attributes:
-        message_id: id of another participant's message; after a restore from an older
-            snapshot, it may be the id of a message of ours.
+        message_id: id of the message. Another participant wrote the message; only after
+            a restore from an older snapshot, it may be a message of ours.
         sender_id: participant that wrote the message; empty if unknown.
-        lamport: Lamport timestamp, which decides the position in the log.
+        lamport: Lamport timestamp of the message. In a log with `LogOrder.LAMPORT`, the
+            timestamp decides the message's position.
     """
 
     message_id: str
@@ -126,10 +130,10 @@ class EphemeralReceived(_Event, frozen=True):
 
 
 class Missing(_Event, frozen=True):
-    """A causal dependency was not received; one event for each missing message.
+    """A received causal history names a message that has not arrived.
 
-    If the hint or sender becomes known later, `MessageChannel.missing` shows the new
-    value.
+    Each missing message causes one event. If the hint or sender of the missing message
+    becomes known later, `MessageChannel.missing` shows the new value.
 
     Attributes:
         sender_id: participant that sent the missing message. If the sender is unknown,
@@ -145,9 +149,10 @@ class Missing(_Event, frozen=True):
 
 
 class IrretrievablyLost(_Event, frozen=True):
-    """The participant stopped waiting for a missing message; one event per message.
+    """The participant stopped waiting for a missing message.
 
-    If the message arrives after this event, it is still delivered.
+    Each lost message causes one event. If the message arrives after this event, it is
+    still delivered.
     """
 
     message_id: str
@@ -180,11 +185,11 @@ class RepairRequested(_Event, frozen=True):
 
 
 class RepairRequestReceived(_Event, frozen=True):
-    """Another participant requests messages (SDS-R).
+    """A frame of another participant requests missing messages (SDS-R).
 
     Attributes:
-        message_ids: the requested messages that we send if no other participant sends
-            them first.
+        message_ids: ids of the requested messages that we will send, unless another
+            participant sends them first.
     """
 
     message_ids: tuple[str, ...]
@@ -198,7 +203,7 @@ class RepairAnswered(_Event, frozen=True):
 
 
 class RepairExpired(_Event, frozen=True):
-    """No participant answered a repair request in time (SDS-R)."""
+    """No participant answered our repair request in time (SDS-R)."""
 
     message_id: str
 
@@ -219,14 +224,17 @@ class IgnoredReason(StrEnum):
 
 
 class Ignored(_Event, frozen=True):
-    """A received frame is ignored; it may still cancel our answer to a repair request.
+    """A received frame is ignored.
 
-    With the reason `OLDER_THAN_LOG`, only the delivery is omitted, because the message
-    may have been delivered before; the frame has all its other effects.
+    If we planned to send the frame's message as an answer to a repair request, the
+    ignored frame may still cancel our answer.
+
+    With the reason `OLDER_THAN_LOG`, the message is not delivered, because it may have
+    been delivered before. The frame has all its other effects.
 
     Attributes:
-        message_id: message id in the frame; empty if the frame is invalid.
-        detail: text with the frame's values, for a log line.
+        message_id: message id in the frame; empty if the frame was not decoded.
+        detail: text for a log line, with the values that explain the reason.
     """
 
     reason: IgnoredReason
@@ -282,7 +290,7 @@ Event = (
 
 
 class Step(NamedTuple):
-    """Result of one call of a participant's method; frames and events are in order."""
+    """The result of one call: frames and events, each in the order of occurrence."""
 
     broadcasts: Sequence[Broadcast]
     events: Sequence[Event]

@@ -20,7 +20,7 @@ from sds_core.message_channel.parts import Behaviour, Parts
 from sds_core.wire import Frame, HistoryEntry, decode, encode
 
 _ENTRY_OVERHEAD_BYTES = 16
-"""Maximum size of an encoded history entry, without the values of its fields."""
+"""Maximum bytes that an encoded history entry has in addition to its values."""
 
 _NONCE_BYTES = 16
 
@@ -33,11 +33,12 @@ class FrameBuilder(Behaviour):
     ) -> tuple[bytes, list[HistoryEntry]]:
         """Return the bytes of a content or sync frame, and its repair requests.
 
-        If the frame would be too long, the first entries of its history are omitted.
+        If the frame would be too long, the first entries of its causal history are
+        omitted.
 
         Raises:
-            FrameTooLarge: The frame would be too long even without a history; the state
-                is unchanged.
+            FrameTooLarge: The frame would be too long even without a causal history.
+                The call does not change the state.
         """
         requested = self._repairer.requests.due(now_ms)
         limit = self._profile.max_frame_bytes
@@ -64,8 +65,8 @@ class FrameBuilder(Behaviour):
     def _causal_history(self, room: int) -> list[HistoryEntry]:
         """Return the last entries of the log that fit into `room` bytes.
 
-        Other participants choose the length of their ids and hints, so even a few
-        entries may be too long.
+        Other participants choose the lengths of their ids and hints, so even a few
+        entries may need more than `room` bytes.
         """
         entries = self._log.last(self._profile.causal_history_size)
         for fitting, entry in enumerate(reversed(entries)):
@@ -88,8 +89,9 @@ class FrameBuilder(Behaviour):
     ) -> str:
         """Return an id that no other message has (SDS, "Design Assumptions").
 
-        After a restore from an older snapshot, content and timestamp may repeat, but
-        time and random value do not.
+        After a restore from an older snapshot, a new message may have the content and
+        Lamport timestamp of an earlier message. The id is a hash that also covers the
+        time and a random value, so the ids of the two messages differ.
         """
         return hash_of_parts(
             self._channel_id.encode(),
@@ -102,7 +104,7 @@ class FrameBuilder(Behaviour):
 
 
 def hash_of_parts(*parts: bytes) -> str:
-    """Return the hexadecimal SHA-256 of all parts; each part follows its length."""
+    """Return the hexadecimal SHA-256 of all parts, each preceded by its length."""
     hashed = sha256()
     for part in parts:
         hashed.update(len(part).to_bytes(8, "big"))
@@ -117,7 +119,7 @@ def requested_events(entries: list[HistoryEntry], carrier_id: str) -> Iterator[E
 
 
 class Sending(Behaviour):
-    """Puts messages of the application into frames, and records them in the state."""
+    """Puts messages into frames, and adds content messages to the state."""
 
     def __init__(self, parts: Parts, frames: FrameBuilder, random: Random) -> None:
         super().__init__(parts)
@@ -145,8 +147,8 @@ class Sending(Behaviour):
         """Put an ephemeral message into a frame; the state does not change."""
         if not content:
             raise EmptyContent
-        # The id is random: a hash would be equal for equal content, because the message
-        # has no timestamp.
+        # The id is random. An ephemeral message has no timestamp, so a hash would be
+        # the same for all messages with the same content.
         message_id = f"{self._random.getrandbits(256):064x}"
         frame = Frame.build(
             self._profile.dialect,
@@ -161,7 +163,7 @@ class Sending(Behaviour):
         )
 
     def repeat(self, value: bytes, now_ms: int) -> None:
-        """Restore a message of ours from the bytes that were broadcast."""
+        """After a restart, restore a sent message of ours from its frame's bytes."""
         frame = decode(value)
         self._lamport.value = frame.lamport or 0
         self._repairer.requests.carried(frame.repair_request)

@@ -1,4 +1,4 @@
-"""The incoming buffer: messages that wait, and the missing messages they wait for."""
+"""The incoming buffer: messages that wait for dependencies, and missing messages."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ from sds_core.wire import Frame, HistoryEntry
 HINTS_KEPT = 3
 """Maximum number of retrieval hints that are kept for a missing message.
 
-Each broadcast has its own hint, but a store may hold only some broadcasts, so the
-newest hint alone may find nothing.
+Each broadcast of a message has its own hint. A store may lack some of the broadcasts,
+so a query with only the newest hint may find nothing.
 """
 
 
 class MissingDependency(NamedTuple):
-    """A message that was not received, although a causal history named it.
+    """A message that has not arrived, although a received causal history names it.
 
     Attributes:
-        entry: The message's entry in causal histories, with the newest hint.
-        since_ms: When the message was first noticed as missing, Unix ms.
+        entry: The message's id, its sender (empty if unknown), and its newest retrieval
+            hint.
+        since_ms: When a received causal history first named the message, Unix ms. After
+            a restart, the time for which the participant was off is added.
     """
 
     entry: HistoryEntry
@@ -55,7 +57,7 @@ class Waiting:
 
     @property
     def place(self) -> tuple[int, str]:
-        """The message's position in the log's order."""
+        """The message's sort key: Lamport timestamp and id."""
         return self.frame.lamport or 0, self.frame.message_id
 
 
@@ -64,7 +66,8 @@ class IncomingBuffer:
 
     Attributes:
         waiting: Messages that wait for dependencies, by id, in order of arrival.
-        missing: Messages that were named but not received, in order of first mention.
+        missing: Missing messages by id, in the order in which causal histories first
+            named them.
         circles_due_ms: When `stuck` must be called next, Unix ms.
         lost: Ids of messages that were missing for too long; a dependency on a lost
             message counts as met.
@@ -75,8 +78,8 @@ class IncomingBuffer:
         self._lost_after_ms = inf if lost_after_ms is None else lost_after_ms
         self._lost_limit = profile.missing_limit
         self.waiting: SizedDict[Waiting] = SizedDict(lambda one: len(one.value))
-        # `missing` is an OrderedDict, because a plain dict finds its first entry more
-        # slowly after each removal.
+        # An OrderedDict finds its first entry in constant time. A plain dict becomes
+        # slower each time its first entry is removed.
         self.missing: OrderedDict[str, MissingDependency] = OrderedDict()
         self.lost: OrderedDict[str, None] = OrderedDict()
         self.circles_due_ms: float = inf
@@ -85,7 +88,7 @@ class IncomingBuffer:
 
     @property
     def next_ms(self) -> float:
-        """When the next message becomes lost or stuck, Unix ms; inf if none will."""
+        """When `overdue` or `stuck` must be called next, Unix ms; inf if never."""
         if not self.missing:
             return self.circles_due_ms
         first = next(iter(self.missing.values()))
@@ -108,10 +111,10 @@ class IncomingBuffer:
             self._waiters.setdefault(dependency, []).append(message_id)
 
     def learn(self, entry: HistoryEntry) -> HistoryEntry | None:
-        """Add new information in `entry` to the entry of a missing message.
+        """Update a missing message's entry with the hint and sender of `entry`.
 
         A known sender is never replaced, because a hostile participant may name a
-        wrong sender. Returns the updated entry; None if it did not change.
+        wrong sender. Returns the updated entry; None if nothing changed.
         """
         missing = self.missing[entry.message_id]
         known = missing.entry
@@ -134,18 +137,18 @@ class IncomingBuffer:
         return completed
 
     def learn_hint(self, message_id: str, hint: bytes) -> None:
-        """Store the retrieval hint of a waiting message that has no hint yet."""
+        """If a waiting message has no retrieval hint yet, store the hint."""
         message = self.waiting.get(message_id)
         if message is not None and not message.retrieval_hint:
             message.retrieval_hint = hint
 
     def arrived(self, message_id: str) -> None:
-        """Count a message that arrived; it is neither missing nor lost any more."""
+        """Count a message that arrived, and record that it is not missing or lost."""
         self.received += 1
         self.is_had(message_id)
 
     def is_had(self, message_id: str) -> None:
-        """Record that a message is neither missing nor lost any more."""
+        """Remove a message from the missing and the lost messages."""
         self.missing.pop(message_id, None)
         self.lost.pop(message_id, None)
 
@@ -172,10 +175,10 @@ class IncomingBuffer:
         ]
 
     def stuck(self, now_ms: int) -> list[str]:
-        """Return ids of messages that wait too long, though no dependency is missing.
+        """Return ids of messages that wait too long and depend on no missing message.
 
-        They depend on each other in a circle, so they would wait forever. The result is
-        in the log's order.
+        Such messages depend on each other in a circle, so they would wait forever. The
+        result is in ascending order of Lamport timestamp and id.
         """
         if self._lost_after_ms == inf:
             return []
@@ -194,7 +197,10 @@ class IncomingBuffer:
         )
 
     def needed_by(self, message_id: str) -> list[str]:
-        """Return a waiting message and its unmet dependencies, direct and indirect."""
+        """Return the ids of a waiting message and of its unmet dependencies.
+
+        The result also has the unmet dependencies of these dependencies, and so on.
+        """
         found = {message_id: None}
         todo = [message_id]
         while todo:
@@ -206,11 +212,11 @@ class IncomingBuffer:
         return list(found)
 
     def waiting_of(self, message_ids: Iterable[str]) -> list[str]:
-        """Return those of the given ids whose messages wait, in the log's order."""
+        """Return the given ids of waiting messages, by Lamport timestamp and id."""
         return self._in_order(one for one in message_ids if one in self.waiting)
 
     def give_up(self, message_id: str) -> HistoryEntry:
-        """Mark a missing id as lost, and return its entry."""
+        """Mark a missing message as lost, and return its history entry."""
         entry = self.missing.pop(message_id).entry
         self.lost[message_id] = None
         if len(self.lost) > self._lost_limit:
@@ -218,7 +224,7 @@ class IncomingBuffer:
         return entry
 
     def put_off(self, by_ms: int) -> None:
-        """Extend all waits by the time for which the participant was off, ms."""
+        """Extend all waits by `by_ms`, the time for which the participant was off."""
         self.missing.update(
             {
                 message_id: dependency._replace(since_ms=dependency.since_ms + by_ms)
@@ -236,7 +242,7 @@ class IncomingBuffer:
         lost: Iterable[str],
         circles_due_ms: float,
     ) -> None:
-        """Restore the buffer from a snapshot; the iterables are in original order."""
+        """Restore the buffer from a snapshot; iterables are in the buffer's order."""
         for message_id, message in waiting:
             self.hold(message_id, message)
         self.missing.update((one.entry.message_id, one) for one in missing)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from sds_core.message_channel.profile import LamportRule, Profile
 
 CENTURY_MS = 36_525 * 86_400_000
-"""Default of the maximum time by which a timestamp may be ahead of the clock, ms.
+"""Default maximum time by which a Lamport timestamp may be ahead of the clock, ms.
 
-A message with a timestamp that is further ahead is ignored. Because this limit moves
-with the clock, no participant can raise a channel's timestamps so far that all later
-messages are ignored.
+A message whose timestamp exceeds this limit is ignored. The limit moves with the clock,
+so no participant can raise a channel's timestamps so far that all later messages are
+ignored.
 """
 
 
 class LamportTimestamp:
-    """A Lamport timestamp with the `LamportRule` and the unit of the profile."""
+    """A Lamport timestamp; the profile defines its `LamportRule` and its unit."""
 
     __slots__ = ("_max_ahead_ms", "_rule", "_unit_ms", "value")
 
@@ -26,7 +26,7 @@ class LamportTimestamp:
         self.value = now_ms // self._unit_ms
 
     def next(self, now_ms: int) -> int:
-        """Return the timestamp for the next frame, without a change of `value`."""
+        """Return the timestamp for the next sent frame; `value` does not change."""
         clock = now_ms // self._unit_ms
         if self._rule is LamportRule.COUNT:
             return self.value + 1
@@ -35,27 +35,28 @@ class LamportTimestamp:
         return max(clock, self.value) + 1
 
     def tick(self, received: int, now_ms: int) -> None:
-        """If the rule is TICK, increase the timestamp for a received frame."""
+        """If the rule is TICK, increase our timestamp, because a frame was received."""
         if self._rule is LamportRule.TICK and received <= self.limit(now_ms):
             self._raise_to(max(received, self.value) + 1, now_ms)
 
     def adopt(self, delivered: int, now_ms: int) -> None:
-        """If a delivered message has a higher timestamp, raise ours to it."""
+        """If a delivered message has a higher timestamp, raise our timestamp to it."""
         if self._rule is LamportRule.TICK:
             self._raise_to(delivered, now_ms)
         else:
             self.value = max(self.value, delivered)
 
     def limit(self, now_ms: int) -> int:
-        """Return the greatest timestamp that is accepted now."""
+        """Return the greatest timestamp of a message that is accepted now."""
         return (now_ms + self._max_ahead_ms) // self._unit_ms
 
     def _raise_to(self, value: int, now_ms: int) -> None:
         """Raise the timestamp to `value`, but not beyond half of the maximum lead.
 
-        The lead is the time by which the timestamp is ahead of the clock. The other
-        half of the lead is reserved for sent frames. Otherwise, our timestamp could
-        reach the limit, and all participants would refuse our next frames.
+        The lead is the time by which the timestamp is ahead of the clock. Only sent
+        frames may use the other half of the maximum lead. If received frames could also
+        use it, our timestamp could reach the limit, and all participants would ignore
+        our next frames.
         """
         reach = (now_ms + self._max_ahead_ms // 2) // self._unit_ms
         self.value = max(self.value, min(value, reach))

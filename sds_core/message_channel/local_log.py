@@ -11,18 +11,20 @@ from sds_core.wire import HistoryEntry
 class LocalLog:
     """The ids of sent and delivered messages, in order.
 
-    The order is by (lamport, message id), the same for all participants (SDS, "Deliver
-    Message", "Resolve Conflicts"), or by arrival. A full log drops its first entry.
+    With `LogOrder.LAMPORT`, the ids are sorted by (lamport, message id), so all
+    participants have the same order (SDS, "Deliver Message", "Resolve Conflicts"). With
+    `LogOrder.ARRIVAL`, the ids are in order of delivery. A full log drops its first
+    entry.
 
     Attributes:
-        entries: For each message id, its entry in causal histories.
-        forgotten: The last ids (at most `limit`) that the log dropped or that were
-            received elsewhere, with their timestamps. The timestamp is 0 if the message
-            was received elsewhere, and the arrival number if the log is in the order of
-            arrival. A dependency on such an id is met, and a second copy of its message
-            is recognised.
-        horizon: greatest (lamport, message id) that `forgotten` dropped; None if it
-            dropped none.
+        entries: The history entry of each message, by message id.
+        forgotten: The newest ids, at most `limit`, that the log dropped, or whose
+            messages the application received from another source. The value of an id is
+            its message's Lamport timestamp; with `LogOrder.ARRIVAL`, it is the arrival
+            number. For a message from another source, the value is 0. A dependency on
+            one of these ids is met, and another copy of its message is a duplicate.
+        horizon: greatest (lamport, message id) that `forgotten` dropped; None if
+            `forgotten` dropped no id.
     """
 
     def __init__(self, order: LogOrder, limit: int) -> None:
@@ -46,7 +48,7 @@ class LocalLog:
         return (lamport, message_id) < self._order[0]
 
     def add(self, lamport: int, entry: HistoryEntry) -> None:
-        """Add an id that is not in the log."""
+        """Add a message that is not in the log."""
         message_id = entry.message_id
         if self._by_arrival:
             self._arrivals += 1
@@ -81,7 +83,7 @@ class LocalLog:
         return entry is not None
 
     def learn_hint(self, message_id: str, hint: bytes) -> None:
-        """If an id in the log lacks a retrieval hint, store the hint."""
+        """If the log has a message without a retrieval hint, store the hint."""
         if message_id in self.hintless:
             self.note_hint(message_id, hint)
 
@@ -90,10 +92,10 @@ class LocalLog:
         return message_id in self.entries or message_id in self.forgotten
 
     def may_have_had(self, lamport: int, message_id: str) -> bool:
-        """Return whether an unknown id may be one that `forgotten` dropped.
+        """Return whether `forgotten` may have held and dropped an unknown id.
 
-        If the log is in the order of arrival, the timestamp does not show this, and the
-        result is False.
+        If the log is in the order of arrival, the Lamport timestamp does not show
+        whether `forgotten` dropped the id, so the result is False.
         """
         horizon = self._ordered_horizon
         return horizon is not None and (lamport, message_id) <= horizon
@@ -103,17 +105,17 @@ class LocalLog:
         return None if self._by_arrival else self.horizon
 
     def last(self, count: int) -> list[HistoryEntry]:
-        """Return the last entries in order, at most `count`."""
+        """Return the last `count` entries of the log, or all if it has fewer."""
         if count < 1:
             return []
         return [self.entries[message_id] for _, message_id in self._order[-count:]]
 
     def ids(self) -> tuple[str, ...]:
-        """Return all ids, in order."""
+        """Return all ids, in the log's order."""
         return tuple(message_id for _, message_id in self._order)
 
     def keys(self) -> list[tuple[int, str]]:
-        """Return (timestamp or arrival number, id) of all entries, for a snapshot."""
+        """Return all sort keys, for a snapshot: (timestamp or arrival number, id)."""
         return list(self._order)
 
     def restore(
@@ -124,11 +126,11 @@ class LocalLog:
         lamports: list[int] | None,
         horizon: tuple[int, str] | None,
     ) -> None:
-        """Restore the log from a snapshot; each list is in its original order.
+        """Restore the log from a snapshot; each list is in the order of the snapshot.
 
-        Snapshots of versions up to 0.14 lack the Lamport timestamps of `forgotten`.
-        After a restore from such a snapshot, all messages before the log's first entry
-        count as dropped.
+        A snapshot of version 0.14 or earlier lacks the Lamport timestamps of
+        `forgotten`, so `lamports` is None. In this case, if `forgotten` is not empty,
+        all messages before the log's first entry count as dropped.
         """
         self._order = keys
         self._arrivals = keys[-1][0] if keys else 0

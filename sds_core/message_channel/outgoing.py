@@ -38,14 +38,15 @@ class Outgoing:
 
     Attributes:
         retry_ms: When the message will be broadcast again, Unix ms; inf if never.
-        seen_by: Participants with a filter that holds the message and counts towards
-            its acknowledgement.
+        seen_by: Participants that sent a filter that holds the message and counts
+            towards its acknowledgement.
         filters: Number of filters that hold the message and count towards its
-            acknowledgement. The first such filter of a participant always counts. Later
-            filters of this participant count only while fewer other participants than
-            the threshold are known.
-        probes: Size (m_bits, k) of the last checked filter, and the id's bit positions
-            in filters of this size.
+            acknowledgement. If several filters of one participant hold the message, the
+            first filter always counts. The others count only while the number of known
+            other participants is below `Profile.possible_acks_threshold`, and only if
+            `Profile.possible_acks_capped` is False.
+        probes: Size (m_bits, k) of the filter that was checked last, and the bit
+            positions of the message's id in filters of this size.
     """
 
     value: bytes
@@ -62,7 +63,8 @@ class OutgoingBuffer:
     """Our unacknowledged and possibly acknowledged messages, oldest first."""
 
     def __init__(self, profile: Profile) -> None:
-        # Cached time of the earliest retry; if `_stale`, it must be computed again.
+        # Cached time of the earliest retry. If `_stale` is True, the time must be
+        # computed again.
         self._next_ms: float = inf
         self._stale = False
         self._profile = profile
@@ -78,7 +80,7 @@ class OutgoingBuffer:
         return self._next_ms
 
     def ids(self, *, are_possibly_acknowledged: bool) -> tuple[str, ...]:
-        """Return ids of unacknowledged or possibly acknowledged messages.
+        """Return ids, either of unacknowledged or of possibly acknowledged messages.
 
         The ids are in the order in which the messages were sent, oldest first.
         """
@@ -89,7 +91,7 @@ class OutgoingBuffer:
         )
 
     def add(self, message_id: str, value: bytes, now_ms: int) -> Iterator[Event]:
-        """Add a message that is broadcast now."""
+        """Add a message that is broadcast now for the first time."""
         profile = self._profile
         retry_ms = now_ms + profile.retry_unacknowledged_ms
         self.messages[message_id] = Outgoing(value, now_ms, retry_ms)
@@ -102,10 +104,10 @@ class OutgoingBuffer:
             yield Evicted(Buffer.OUTGOING, evicted)
 
     def review(self, frame: Frame, others: int) -> Iterator[Event]:
-        """Acknowledge our messages that another participant's frame shows as received.
+        """Find which of our messages another participant received, from its frame.
 
-        SDS, "Review ACK Status". `others` is the number of other participants, at least
-        1.
+        Source: SDS, "Review ACK Status". `others` is the number of known other
+        participants, at least 1.
         """
         for entry in frame.causal_history:
             message_id = entry.message_id
@@ -165,7 +167,8 @@ class OutgoingBuffer:
             needed, has_few_others = others, False
         acknowledged = []
         for message_id, message in self.messages.items():
-            # Usually, only the first filter of a participant counts.
+            # Unless few other participants are known, only the first filter of each
+            # participant counts.
             is_again = sender_id in message.seen_by
             if is_again and not has_few_others:
                 if len(message.seen_by) >= needed:

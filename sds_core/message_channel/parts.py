@@ -16,11 +16,11 @@ from sds_core.message_channel.sync import SyncTimer
 
 
 class Uptime:
-    """Time of the last call: after a restart, it shows how long the process was off.
+    """Computes, after a restart, how long the process was off.
 
     Attributes:
-        last_ms: Time of the last call, snapshot or restored change, Unix ms; None if an
-            old snapshot lacks this time.
+        last_ms: Time of the last call, snapshot or restored change, Unix ms; None if
+            the participant was restored from an old snapshot, which lacks this time.
         is_resuming: Whether the next call is the first call after a restart.
     """
 
@@ -29,7 +29,7 @@ class Uptime:
         self.is_resuming = False
 
     def off_ms(self, now_ms: int) -> int:
-        """Return the time since the last call, ms; 0 if it is unknown."""
+        """Return the time since the last call, ms; 0 if `last_ms` is None."""
         return 0 if self.last_ms is None else max(0, now_ms - self.last_ms)
 
 
@@ -80,7 +80,7 @@ class Parts:
 
 
 class Behaviour:
-    """Base of classes with methods that read or change the state of a participant."""
+    """Base of classes that read or change the state of a participant."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts

@@ -1,9 +1,10 @@
 """Options for behaviour that SDS leaves open or that differs between implementations.
 
 `Profile()` is designed to lose no message. `Profile.spec()` has the values of SDS and
-the SDS-R guide, `Profile.js_sds()` has those of js-waku's `@waku/sds`, and
-`Profile.nim_sds()` has those of nim-sds. Comments say how the two libraries differ from
-the default. To change options, use `dataclasses.replace` on one of these profiles.
+the SDS-R guide, `Profile.js_sds()` has the values of js-waku's `@waku/sds`, and
+`Profile.nim_sds()` has the values of nim-sds. The comments on the options describe how
+js-waku and nim-sds differ from the defaults. To change options, apply
+`dataclasses.replace` to one of these profiles.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from sds_core.wire import DEFAULT_PARAMETERS, BloomParameters, Dialect
 class LamportRule(StrEnum):
     """How a participant's Lamport timestamp increases.
 
-    - COUNT: The timestamp starts at the Unix time and increases by 1 at each sending.
-      If a delivered message has a higher timestamp, the participant adopts it (SDS,
-      "Send Message", "Deliver Message").
-    - FOLLOW_CLOCK: As COUNT, but a sent timestamp is at least the time of the clock
-      (js-waku).
-    - TICK: As FOLLOW_CLOCK, but the timestamp also increases by 1 at each reception
-      (nim-sds).
+    - COUNT: The timestamp starts at the Unix time, and increases by 1 with each sent
+      frame. If a delivered message has a higher timestamp, the participant adopts this
+      timestamp (SDS, "Send Message", "Deliver Message").
+    - FOLLOW_CLOCK: Like COUNT, but the timestamp of a sent frame is at least the
+      current Unix time (js-waku).
+    - TICK: Like FOLLOW_CLOCK, but each received frame also increases the timestamp: to
+      1 more than the higher of our timestamp and the frame's timestamp (nim-sds).
     """
 
     COUNT = "count"
@@ -49,14 +50,14 @@ class AfterRequest(StrEnum):
 
     - ASK_AGAIN: The request waits until T_req + T_max. If the message is still missing
       at T_req + T_max, the request is queued again. If another participant requests
-      the message, our request waits for T_max from then.
+      the message, our request waits until T_max after the other participant's request.
     - YIELD: The request is dropped at T_req + T_max, or earlier if another participant
-      requests the message. The next history that names the missing message queues the
-      request again (SDS-R guide, "When RECEIVING", 3a).
-    - ONCE: The request stays in the buffer until the message arrives or another
-      participant requests it, but is not sent again (js-waku).
-    - FORGET: The request is dropped. The next history that names the missing message
-      queues the request again (nim-sds).
+      requests the message. When a later causal history names the missing message, the
+      request is queued again (SDS-R guide, "When RECEIVING", 3a).
+    - ONCE: The request is not sent again, but stays in the buffer until the message
+      arrives, or until another participant requests the message (js-waku).
+    - FORGET: The request is dropped immediately. When a later causal history names the
+      missing message, the request is queued again (nim-sds).
     """
 
     ASK_AGAIN = "ask again"
@@ -66,7 +67,10 @@ class AfterRequest(StrEnum):
 
 
 class Eviction(StrEnum):
-    """Which entry a full repair buffer drops: the first or the last that is due."""
+    """Which entry a full repair buffer drops: the entry due first, or due last.
+
+    A full buffer of our requests drops a request that was already sent, if it has one.
+    """
 
     EARLIEST = "earliest"
     LATEST = "latest"
@@ -74,75 +78,83 @@ class Eviction(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """The options of one participant; times in ms, sizes in entries or bytes."""
+    """The options of one participant. Times are in ms, sizes in entries or bytes."""
 
     dialect: Dialect = Dialect.SPEC
 
-    # Lamport timestamp. SDS requires an int32 in nanoseconds, which is impossible. Both
-    # libraries use 64 bits: js-waku counts milliseconds, and nim-sds counts seconds.
-    # The rule of SDS is COUNT. With COUNT, a participant's timestamp stays low while
-    # all received messages wait for dependencies. A message with a low timestamp sorts
-    # early in the logs of others, so no causal history names it.
+    # Lamport timestamp. SDS requires the Unix time in nanoseconds as an int32, which is
+    # too small. js-waku and nim-sds use 64 bits: js-waku counts milliseconds, and
+    # nim-sds counts seconds. SDS defines the rule COUNT. With COUNT, a received message
+    # raises a participant's timestamp only when the message is delivered. While all
+    # received messages wait for dependencies, the timestamp stays low. If the
+    # participant then sends a message, the message sorts early in the logs of other
+    # participants. A causal history has only the last entries of a log, so no causal
+    # history names the message.
     lamport_rule: LamportRule = LamportRule.FOLLOW_CLOCK
     lamport_unit_ms: int = 1
-    # SDS requires that a participant adopts any higher timestamp that it receives. If a
-    # message is further ahead of our clock than this limit, it is ignored, so a single
-    # wrong clock does not affect the whole channel. None: a century.
+    # If the timestamp of a message is ahead of our clock by more than this limit, the
+    # message is ignored, so one participant with a wrong clock does not affect the
+    # whole channel. With None, the limit is a century. SDS has no limit: a participant
+    # adopts every higher timestamp that it receives.
     lamport_max_ahead_ms: int | None = None
 
     # Local log.
     log_order: LogOrder = LogOrder.LAMPORT
     log_limit: int = 10_000  # ids; a full log drops its first id
-    # Maximum number of entries in a sent history: SDS recommends 2, js-waku sends 200,
-    # and nim-sds sends 10. If no received history names a lost message, its loss is
-    # never noticed.
+    # Maximum number of entries in the causal history of a sent frame. SDS recommends 2,
+    # js-waku sends 200, and nim-sds sends 10. If no received causal history names a
+    # lost message, the participant never notices the loss.
     causal_history_size: int = 20
 
-    # Bloom filter. If it has more ids than `bloom_rollover_ids`, it is rebuilt from the
-    # newest `bloom_kept_ids` ids. In nim-sds, these numbers are 1.2 and 0.8 times the
-    # capacity. In js-waku, the filter is never rebuilt (None).
+    # Bloom filter. If the filter has more ids than `bloom_rollover_ids`, it is rebuilt
+    # from the newest `bloom_kept_ids` ids. In nim-sds, these two numbers are 1.2 and
+    # 0.8 times the filter's capacity. js-waku never rebuilds the filter
+    # (`bloom_rollover_ids` is None).
     bloom: BloomParameters = DEFAULT_PARAMETERS
     bloom_rollover_ids: int | None = 10_000
     bloom_kept_ids: int = 5_000
-    # Size of the rebuilt filter. With None, the size does not change. The dialect
-    # `spec` requires None, because its receivers expect filters of one size. nim-sds
-    # uses 1.2 x capacity.
+    # Size of the rebuilt filter. With None, the rebuilt filter has the size of `bloom`.
+    # The dialect `spec` requires None, because a receiver expects that all filters have
+    # the same size. nim-sds uses 1.2 times the capacity of `bloom`.
     bloom_rolled: BloomParameters | None = None
 
-    # Number of filters that together acknowledge a message. With None, filters never
-    # acknowledge a message. While fewer other participants than this number are known,
-    # all filters count. Otherwise, only one filter of each participant counts, because
-    # the participant's next filter has the same false positives. js-waku always counts
-    # all filters; nim-sds requires one filter.
+    # A message is acknowledged when this number of received filters hold the message.
+    # With None, filters never acknowledge a message. While fewer other participants
+    # than this number are known, all filters count. Otherwise, only one filter of each
+    # participant counts, because later filters of the same participant have the same
+    # false positives. js-waku always counts all filters. nim-sds requires one filter.
     possible_acks_threshold: int | None = 2
-    # If True, the threshold is never greater than the number of known other
-    # participants, and only one filter of each participant counts.
+    # If True, and if fewer other participants than the threshold are known, their
+    # number replaces the threshold, and only one filter of each participant counts.
     possible_acks_capped: bool = False
     # If a filter's false-positive rate is above this limit, the filter does not count.
-    # More filters do not help: all filters of a channel hold nearly the same ids, so
-    # they have the same false positives. With None, the limit is the error rate in
-    # `bloom`. js-waku and nim-sds have no limit. Their profiles here have the limit
-    # 0.05, because a filter whose bits are all set would acknowledge every message.
+    # Several such filters are not better evidence than one, because all filters of a
+    # channel hold nearly the same ids, and so have the same false positives. With None,
+    # the limit is the error rate in `bloom`. js-waku and nim-sds have no limit.
+    # Their profiles here have the limit 0.05, because a filter whose bits are all set
+    # would acknowledge every message.
     possible_acks_max_false_positive_rate: float | None = None
 
-    # Outgoing buffer. js-waku and nim-sds do not distinguish unacknowledged from
-    # possibly acknowledged messages.
+    # Outgoing buffer. In js-waku and in nim-sds, the time until a retry is the same for
+    # unacknowledged and for possibly acknowledged messages.
     retry_unacknowledged_ms: int = 30_000
     retry_possibly_acknowledged_ms: int = 60_000
     max_retries: int = 10
-    outgoing_limit: int = 1_000  # the oldest message is dropped
-    # Maximum total bytes of the frames in the buffer: 128 frames of the maximum length.
+    outgoing_limit: int = 1_000  # a full buffer drops its oldest message
+    # Maximum total bytes of the frames in the buffer. By default, the buffer has room
+    # for 128 frames of the maximum length.
     outgoing_bytes_limit: int = 32 * 2**20
 
-    # Incoming buffer. In SDS, a dependency is met if it is in the local log. In
-    # js-waku, a dependency is also met if it is in the incoming buffer.
+    # Incoming buffer. If this option is True, a dependency is already met if it is in
+    # the incoming buffer (js-waku). Otherwise, it is met only if it is in the local log
+    # (SDS).
     buffered_meets_dependencies: bool = False
     # Time after which a missing dependency counts as lost. With None, messages wait for
-    # it while the buffer has room.
+    # a missing dependency until a buffer is full.
     lost_after_ms: int | None = 600_000
-    incoming_limit: int = 1_000  # the oldest message is delivered early
+    incoming_limit: int = 1_000  # a full buffer delivers its oldest message early
     incoming_bytes_limit: int = 32 * 2**20  # as outgoing_bytes_limit
-    missing_limit: int = 10_000  # the oldest message is lost
+    missing_limit: int = 10_000  # if exceeded, the oldest message counts as lost
 
     # Limits on the frames of other participants.
     history_limit: int = 500  # entries of one causal history
@@ -150,21 +162,23 @@ class Profile:
     hint_limit: int = 4_096  # bytes of a retrieval hint; a longer hint is ignored
     max_frame_bytes: int = 262_144
 
-    # A sync message is due after (share + random()) x interval x a factor; sync.py
-    # explains the factor. With the share 0, as in js-waku, some participant of a large
-    # group always draws a short time. With the share None, a sync message is due
-    # after each interval, whatever other participants send (nim-sds).
+    # A sync message is due after (share + random()) x interval x a factor. `share` is
+    # `sync_least_share`; sync.py explains the factor. With the share 0, as in js-waku,
+    # a random time can be nearly 0, so a large group always has a participant whose
+    # sync message is due soon. With the share None, a sync message is due after each
+    # interval, regardless of what other participants send (nim-sds).
     sync_interval_ms: int = 30_000
     sync_least_share: float | None = 1.0
-    # Sync messages of others delay our sync message, but not beyond this limit: time of
-    # our last frame + this factor x interval x number of participants. Received content
-    # can make our sync message earlier, but not later. With None, received content can
-    # also delay it, and the delay has no limit (js-waku). With the factor 3, nearly
-    # every participant sends a sync message before this limit, so the limit seldom
-    # makes several participants send at the same time.
+    # Sync messages of other participants delay our sync message, but at most until
+    # (time of our last frame) + this factor x interval x (number of participants).
+    # Received content can make our sync message earlier, but not later. With None,
+    # received content can also delay our sync message, and the delay has no limit
+    # (js-waku). With the factor 3, nearly every participant sends a sync message before
+    # this limit, so it seldom happens that several participants reach the limit
+    # together and send at the same time.
     sync_put_off_limit: int | None = 3
-    # While repair requests wait for a frame, the time until the next sync message is
-    # multiplied by this factor (js-waku).
+    # While repair requests wait for a frame that carries them, the time until our next
+    # sync message is multiplied by this factor (js-waku).
     sync_requests_factor: float = 0.3
 
     # SDS-R.
@@ -172,30 +186,33 @@ class Profile:
     repair_hash: RepairHash = RepairHash.SHA256
     t_min_ms: int = 30_000
     t_max_ms: int = 120_000
-    # With None: max(1, n // 128), if n participants sent a frame lately.
+    # Number of response groups. With None, the number is max(1, n // 128), where n is
+    # 1 plus the number of other participants that sent a frame within the time
+    # `participant_forgotten_after_ms`.
     response_groups: int | None = None
     participant_forgotten_after_ms: int = 3_600_000
-    participants_limit: int = 10_000  # the participant silent for longest is dropped
+    # If exceeded, the participant whose last frame is the oldest is dropped.
+    participants_limit: int = 10_000
     requests_per_message: int = 3
-    # How many requests of a received frame are read. In the guide and in both
-    # libraries, a frame carries 3 requests. Without a limit, one hostile frame of 20 kB
-    # could request all stored messages. With None, all requests are read, as the guide
-    # requires.
+    # Maximum number of requests of a received frame that are read. With None, all
+    # requests are read, as the SDS-R guide requires. In the guide, in js-waku and in
+    # nim-sds, a frame carries at most 3 requests. Without a limit, one hostile frame of
+    # 20 kB could request all stored messages.
     requests_taken_per_message: int | None = 10
-    # Maximum number and total bytes of our answers in one sweep period: 52 kB per
-    # second. Further answers are sent in later periods, or other participants send them
-    # first.
+    # Maximum number and total bytes of our answers in one sweep period
+    # (`repair_sweep_ms`). The default bytes correspond to 52 kB per second. Further
+    # answers are sent in later periods, unless other participants send them first.
     answers_per_sweep: int = 9
     answer_bytes_per_sweep: int = 262_144
     repair_buffer_limit: int = 1_000
     repair_eviction: Eviction = Eviction.EARLIEST
     after_request: AfterRequest = AfterRequest.ASK_AGAIN
     repair_sweep_ms: int = 5_000
-    # A participant requests a missing message until the message counts as lost
-    # (`lost_after_ms`), so others must store the message longer. In the guide, they
-    # store it for T_max, which is too short.
+    # Time for which we store a message, to answer repair requests. Other participants
+    # request a missing message until it counts as lost, so this time must be longer
+    # than `lost_after_ms`. In the SDS-R guide, this time is T_max, which is too short.
     repair_retention_ms: int | None = 720_000
-    repair_retained_limit: int = 1_000  # messages; the oldest is dropped
+    repair_retained_limit: int = 1_000  # messages; if exceeded, the oldest is dropped
     repair_retained_bytes_limit: int = 32 * 2**20  # as outgoing_bytes_limit
 
     def __post_init__(self) -> None:
@@ -262,7 +279,7 @@ class Profile:
         return max(0, room)
 
     def _overhead_bytes(self) -> int:
-        """Return the maximum bytes of all fields except causal history and content."""
+        """Return the maximum bytes of a frame without causal history and content."""
         filters = [self.bloom, self.bloom_rolled or self.bloom]
         requests = self.requests_per_message * self._entry_bytes()
         rest = 3 * 4 * self.id_limit + requests + 1_024
@@ -274,10 +291,11 @@ class Profile:
 
     @classmethod
     def spec(cls) -> Profile:
-        """Return the options of SDS and the SDS-R guide, where these define a value.
+        """Return the values of SDS and the SDS-R guide; other options are defaults.
 
         This profile loses more messages than `Profile()`. In the guide, participants
-        store messages only for T_max, but most requests arrive later.
+        store a message only for T_max, but most requests for the message arrive after
+        this time.
         """
         return cls(
             lamport_rule=LamportRule.COUNT,
@@ -337,9 +355,9 @@ class Profile:
 
 
 def _with_wide_limits(profile: Profile) -> Profile:
-    """Set the limits that the library lacks to values that have no effect.
+    """Raise the limits that js-waku and nim-sds lack, so that they have no effect.
 
-    Traffic of the library reaches the limits on numbers of entries first.
+    Traffic of these libraries reaches the limits of the buffers, in entries, first.
     """
     return replace(
         profile,
