@@ -1,8 +1,8 @@
 """Records a view's conclusions about single messages as the view reaches them.
 
 If a view has a journal, the view records each conclusion about the watched messages, in
-order. A trace of a message shows these conclusions, so the rules need no second
-implementation.
+order. A trace of a message shows these conclusions. The trace thus needs no
+implementation of the view's rules.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ class Note(NamedTuple):
     """One conclusion about one message.
 
     Attributes:
-        key: Fingerprint of the message's id, or, if the message is a segment, of the
-            whole payload.
-        what: The kind of the conclusion; it has the name of the figure that counts it.
-        time_ms: Event time of the evidence, or the deadline that passed, Unix ms.
+        key: Fingerprint of the message's id. If the conclusion concerns a segmented
+            payload, `SeenSegment.payload`.
+        what: The kind of the conclusion, usually the name of the figure that counts
+            conclusions of this kind.
+        time_ms: Event time of the evidence for the conclusion, Unix ms. If the evidence
+            is that a deadline passed, the deadline.
         who: Id of the participant that the conclusion concerns; empty if none.
     """
 
@@ -28,14 +30,15 @@ class Note(NamedTuple):
 
 
 class Journal:
-    """Records the notes of one view.
+    """Records the conclusions of one view as notes.
 
     Attributes:
-        keys: Fingerprints of the watched messages.
-        copy: How the view classified the newest frame.
-        is_first: Whether the newest frame was composed shortly before its event time.
-            If so, its sender now lacks the messages that the frame's filter does not
-            contain.
+        keys: Each `Note.key` that is recorded; the watched messages have these keys.
+        copy: How the view classified the frame that it processed last, for example as
+            a duplicate.
+        is_first: Whether the frame that the view processed last was composed shortly
+            before its event time. If so, the frame's sender lacked at this time each
+            message that the frame's filter does not contain.
     """
 
     def __init__(self, keys: set[int]) -> None:
@@ -50,6 +53,6 @@ class Journal:
             self._notes.append(Note(key, what, time_ms, who))
 
     def take(self) -> list[Note]:
-        """Return the notes since the last call."""
+        """Return the notes that were recorded since the last call, in order."""
         notes, self._notes = self._notes, []
         return notes

@@ -41,7 +41,7 @@ class ChannelMismatch(ValueError):
 
 
 class FutureTimestamp(ValueError):
-    """A record's time is more than `record.MAX_AHEAD_MS` in the future."""
+    """A record's time is more than `record.MAX_AHEAD_MS` later than its writing."""
 
     reason = Reason.FUTURE_TIMESTAMP
 
@@ -55,7 +55,7 @@ class FutureTimestamp(ValueError):
 
 
 class FrameRecord(NamedTuple):
-    """A record with a valid frame, which its protocol has decoded."""
+    """A record with a valid frame; `frame` is the frame that `protocol` decoded."""
 
     headers: TapHeaders
     protocol: AnyProtocol
@@ -72,11 +72,12 @@ class Dead(NamedTuple):
     """A record that the monitor cannot use.
 
     Attributes:
-        headers: The record's headers. If any header is invalid, only a valid tap and a
-            valid sequence number are kept.
+        headers: The record's headers. If any header is invalid, `headers` contains only
+            the tap's id and the sequence number, each only if its header is valid.
         error: The error that the failed check raised.
-        is_future: Whether the record's time is too far in the future, whatever `error`
-            is. Such a record moves no clock and does not count for its tap.
+        is_future: Whether the record's time is too far in the future, even if `error`
+            is a different error. If so, the record does not advance the clock, and does
+            not count as a record of its tap.
     """
 
     headers: TapHeaders
@@ -113,8 +114,7 @@ def judge(
     try:
         headers = read_headers(record.headers, protocols)
     except BadHeader as error:
-        # `too_large` has precedence, because the dead letter of such a record must not
-        # contain the value.
+        # `too_large` has precedence, because it is the first check in docs/records.md.
         return Dead(read_tap(record.headers), too_large or error, future)
     if headers.is_heartbeat:
         if future:

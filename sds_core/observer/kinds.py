@@ -4,7 +4,8 @@ A view tracks one thing that the monitor observes: an SDS channel, a tap, or the
 letters of a partition. All views of one kind share a `Kind`, which defines how digests,
 totals and state are read, and where events are sent. A `TrafficProtocol` defines how a
 record is decoded to a frame, and to which view the frame belongs. The streaming job
-uses only kinds and protocols; `sds_core/observer/protocols.py` lists the protocols.
+handles traffic only through kinds and protocols, so it contains no code for a single
+protocol. `sds_core/observer/protocols.py` lists the protocols.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class View(Protocol[_DigestIn, _TotalsOut, _EventOut]):
         Raises:
             UnknownBlobVersion: A newer release wrote the blob, so this release cannot
                 read it.
-            DamagedBlob: The blob was changed after a release wrote it.
+            DamagedBlob: The blob differs from the blob that `to_blob` returned.
         """
 
     def apply(self, digests: Iterable[_DigestIn], clock_ms: int) -> Sequence[_EventOut]:
@@ -70,19 +71,19 @@ class View(Protocol[_DigestIn, _TotalsOut, _EventOut]):
         """
 
     def to_blob(self) -> bytes:
-        """Encode the whole view, totals first, in the blob version of its kind."""
+        """Encode the view in `Kind.blob_version`; the totals are first in the blob."""
 
     def forget(self) -> Sequence[_EventOut]:
-        """End the view on request; afterwards, it is like a new view.
+        """Reset the view to a new view, and return its last events.
 
         Returns:
-            The view's last events. If its kind has `remains`, one of them is
-            `Forgotten`.
+            The last events. If the view's kind has `Kind.remains`, one of these events
+            is `Forgotten`, unless the view was already forgotten.
         """
 
     @property
     def next_deadline_ms(self) -> int | None:
-        """When `apply` is due even without digests, Unix ms; None if never."""
+        """When `apply` must be called even without digests, Unix ms; None if never."""
 
     @property
     def is_forgotten(self) -> bool:
@@ -90,48 +91,55 @@ class View(Protocol[_DigestIn, _TotalsOut, _EventOut]):
 
     @property
     def totals(self) -> _TotalsOut:
-        """The figures, counted since the first batch of the job's checkpoint."""
+        """The view's figures, counted since the view was created or forgotten.
+
+        A restart from the job's checkpoint does not reset the counts.
+        """
 
 
 class Outlet(enum.Enum):
     """Destination of an event that a view emits."""
 
     INCIDENTS = "incidents"
-    """The store of incidents beside the checkpoint, and the history."""
-    MINUTES = "minutes"
-    """The figures of the last hour beside the checkpoint, and the history, if it is
+    """The incidents in the checkpoint's ledger, and the history, if it is
     configured."""
+    MINUTES = "minutes"
+    """The figures of the last hour in the checkpoint's ledger, and the history, if it
+    is configured."""
     DETAILS = "details"
-    """The report's definite acknowledgements; without ``--report-detail``, the job
-    drops them."""
+    """The definite acknowledgements in the report. Without the option
+    ``--report-detail``, the job drops these events."""
     DEAD_LETTERS = "dead letters"
     """The dead-letter topic, if it is configured."""
     FORGOTTEN = "forgotten"
-    """The sums over forgotten views."""
+    """The sums over forgotten views, to which the view's last figures are added."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grouping(Generic[Totals, Part]):
     """How the totals of views are converted to the published totals of groups.
 
-    Traffic is divided into views so that the state of a view stays small. Operators,
-    however, know groups, not views. A group may have parts in several views.
+    Traffic is divided into views so that the state of a view stays small. Operators do
+    not know these views, but groups. A group may have parts in several views.
 
     Attributes:
-        totals: Type of the totals of a group, which must satisfy
-            `sds_core.observer.view_totals.ViewTotals`; `Kind.figures` is their table.
-        split: Divides a view's totals into the totals of each group, by group name.
-        join: Joins the parts of a group from all views: at least one part, in any
-            order. Counts are added, and the verdict is judged again.
+        totals: Type of the totals of a group; the type must implement
+            `sds_core.observer.view_totals.ViewTotals`. `Kind.figures` is the table of
+            these totals.
+        split: Divides a view's totals by group. Returns the part of each group, by
+            group name.
+        join: Takes the parts of a group from all views: one or more parts, in any
+            order. Returns the group's totals: counts are added, and the verdict is
+            judged from the joined figures.
         name_of: Returns the name of an event's group. Incidents must be
             `sds_core.observer.incidents.GroupIncident`, and minutes a subclass of
-            `sds_core.observer.minutes.GroupMinute`. All views must emit their figures
-            of a minute in the same batch.
-        changed: Returns a view's totals without the groups that its last `apply` cannot
-            have changed. The cost of a batch is thus proportional to its changes. If
-            None, each batch has the totals of all groups.
-        leftovers: Names of groups that collect the traffic of unknown groups; lists
-            show these groups last.
+            `sds_core.observer.minutes.GroupMinute`. All views that emit figures of the
+            same minute must emit them in the same batch.
+        changed: Takes a view. Returns its totals, without the groups that the view's
+            last `apply` cannot have changed, so that a batch with few changes is
+            cheap. If None, each batch processes all groups of a view.
+        leftovers: Names of groups for traffic whose own group is unknown, or is beyond
+            the maximum number of groups. Lists show the groups in `leftovers` last.
     """
 
     totals: type[Part]
@@ -155,40 +163,46 @@ class Kind(Generic[Digest, Totals, Event]):
     """What the job needs to know about the views of one kind.
 
     Attributes:
-        prefix: First part of the views' keys. Never change it, because checkpoints
-            contain it.
-        digest: Type of the digest of one chunk of records for one view.
+        prefix: First part of the views' keys. A prefix must never change, because
+            checkpoints contain it.
+        digest: Type of the digests. Each digest has the data of one view from one chunk
+            of records.
         blob_version: Version of the blobs that this release writes. Each kind has its
             own sequence of versions.
-        checksum_since: First version of blobs that have a checksum.
-        label_file: Name of a file beside the checkpoint; the file lists the views with
-            their own metric label. Empty if no view has a label.
-        label_budget: Maximum number of views with a metric label; if None, the option
-            ``--label-budget`` of the job applies.
-        in_channel_table: Whether the channel table of the operator applies to the
+        checksum_since: Blobs of this version or a later version have a checksum.
+        label_file: Name of the file from which the ledger imports the names of views
+            that have their own metric label; releases up to 0.15 wrote this file. Empty
+            if no view has its own label.
+        label_budget: Maximum number of views that have their own metric label; if None,
+            the option ``--label-budget`` of the job applies.
+        in_channel_table: Whether the operator's channel table can have settings for the
             views.
         outlets: The `Outlet` of each type of event.
-        is_known: Whether a view with these totals is published.
+        is_known: Takes a view's totals. Returns whether the view is published.
         figures: The table of the views' figures; None if single views are not
-            published. A protocol's kind must have a table.
-        remains: Returns those counts of a forgotten view that remain in sums over all
-            views. None if views are never forgotten, or if no sum is published.
-        grouping: How views are joined to groups. If set, labels, figures and incidents
-            are those of groups, and views are never forgotten. None if the views
-            themselves are published.
+            published. The kind of a `TrafficProtocol` must have a table.
+        remains: Takes the totals of a forgotten view. Returns only those counts that
+            the sums over all views still include. None if views are never forgotten, or
+            if no sum is published.
+        grouping: How the totals of views are joined to totals of groups. If set, groups
+            have the labels, figures and incidents, and views are never forgotten. None
+            if the views themselves are published.
         explain: Returns one sentence with the reason for an incident.
         runbooks: Name of the runbook for each kind of incident.
         causes: Returns the likely causes of a bad verdict, from the totals of a view or
-            group; empty if no cause is very likely.
-        personal: Kinds of incidents that name each affected participant.
-        at_root: Whether pages and API have the views at their root, such as `/` and
-            `/api/v1/incidents`, instead of under `/views/<prefix>`. If so, the views
-            are also at the top level of the report, and commands use this kind by
-            default. At most one kind is at the root.
+            group; empty if the totals suggest no cause clearly enough.
+        personal: Kinds of incidents that concern single participants, which
+            `Incident.lacking` names.
+        at_root: Whether pages and API show the views under paths without a prefix, such
+            as `/` and `/api/v1/incidents`. The paths of other kinds contain
+            `/views/<prefix>`. The views of a kind at the root are also at the top level
+            of the report, and commands use this kind by default. At most one kind is at
+            the root.
         has_objectives: Whether the SLOs of the channel table apply to the views.
-        is_audited: Whether audits of a mirror compare the messages of the views.
-        excused: Returns the findings in a verdict's window, one result for each kind of
-            finding. A kind of finding is omitted if none of its findings is excused.
+        is_audited: Whether an audit of the mirror checks that the mirror contains the
+            messages of the views.
+        excused: Returns the excused findings in the window of a view's verdict: one
+            result for each kind of finding that has at least one excused finding.
 
     Raises:
         ValueError: Both `grouping` and `remains` are set.
@@ -237,7 +251,7 @@ class Kind(Generic[Digest, Totals, Event]):
         """The table of the views' figures.
 
         Raises:
-            ValueError: The views are not published one by one, so they have no table.
+            ValueError: Single views are not published, so the kind has no table.
         """
         if self.figures is None:
             message = f"views of kind {self.prefix} have no figures"
@@ -246,12 +260,12 @@ class Kind(Generic[Digest, Totals, Event]):
 
     @property
     def names(self) -> Names:
-        """The names in the table `published`. The kind must have this table."""
+        """The names in the table of the views' figures; the kind must have a table."""
         return self.published.names
 
     @property
     def events_type(self) -> Any:
-        """The type, for msgspec, of the list of a view's events in one batch."""
+        """Type with which msgspec decodes the list of a view's events in one batch."""
         if not self.outlets:
             return list[None]
         return list[reduce(or_, self.outlets)]  # type: ignore[misc]
@@ -275,21 +289,26 @@ class Digester(Protocol[_FrameIn, _DigestOut]):
     """Builds the digest for one view, from its frames in one chunk of records."""
 
     def add(self, frame: _FrameIn, value: bytes, arrival: Arrival) -> None:
-        """Add a frame; `value` is its encoded form, `arrival` states how it arrived."""
+        """Add a frame, or the view's part of a frame.
+
+        `value` is the encoded form of the whole frame. `arrival` states how the frame
+        arrived.
+        """
 
     def finish(self) -> _DigestOut:
         """Return the digest of all added frames, in a form that msgspec can encode."""
 
 
 class FrameReader(Protocol):
-    """Adds frames to digests; where possible, it does not decode the frames."""
+    """Adds frames to digests without decoding the frames, where possible."""
 
     def add(self, key: bytes | None, value: bytes, arrival: Arrival) -> int:
         """Add the frame in a record to the digest for its view.
 
         Returns:
             Approximate number of bytes of the frame that the digest keeps; 0 if the
-            reader did not add the frame. Such a frame may still be valid.
+            reader did not add the frame. A frame that was not added may still be valid,
+            so the caller must decode it.
         """
 
 
@@ -300,18 +319,22 @@ class TrafficProtocol(Generic[Frame]):
     Attributes:
         name: Value of the record header ``protocol``; records without this header have
             the protocol `record.DEFAULT_PROTOCOL`.
-        decode: Returns the frame of a record, from value and headers. If the value is
-            not a frame, `decode` raises a subclass of `sds_core.wire.UndecodableFrame`
-            with the reason of the dead letter. If a header that the protocol needs is
-            missing, it raises `record.BadHeader`.
-        fits_key: Whether a record with this key may contain this frame.
-        view_name: Returns the name of the view to which a frame belongs.
+        decode: Returns the frame of a record, from the record's value and headers. If
+            the value is not a frame, `decode` raises a subclass of
+            `sds_core.wire.UndecodableFrame` with the reason of the dead letter. If a
+            header that the protocol needs is missing or invalid, `decode` raises
+            `record.BadHeader`.
+        fits_key: Takes a record's key and a frame. Returns whether a record with this
+            key may contain the frame.
+        view_name: Returns the name of the view to which a frame belongs. If `split` is
+            set, the name occurs only in the error for a record with a wrong key.
         new_digester: Creates a digester for one view and one Kafka partition.
-        new_reader: Creates the reader of one chunk. Arguments: the Kafka partition, and
-            a dict of digesters by view name, to which the reader adds new digesters.
-            None if all frames must be decoded.
-        split: Divides a frame among views. Returns pairs: the name of a view, and the
-            part for its digester. None if the whole frame belongs to one view.
+        new_reader: Creates the reader of one chunk of records. Takes the Kafka
+            partition, and a dict of digesters by view name, to which the reader adds
+            new digesters. `new_reader` is None if all frames must be decoded.
+        split: Divides a frame into parts for several views. Returns a pair for each
+            part: the name of a view, and the part for this view's digester. `split` is
+            None if a frame always belongs to one view.
         tracing: How single messages are traced; None if the protocol has no tracing.
     """
 
@@ -330,7 +353,7 @@ AnyProtocol = TrafficProtocol[Any]
 
 
 def without_figures(protocols: Iterable[AnyProtocol]) -> list[AnyProtocol]:
-    """Return copies with all tables of figures removed; see `Kinds.without_figures`."""
+    """Return copies without the kinds' `Kind.figures`; see `Kinds.without_figures`."""
     return [replace(one, kind=replace(one.kind, figures=None)) for one in protocols]
 
 
@@ -357,10 +380,10 @@ class Kinds:
         return iter(self._by_prefix.values())
 
     def without_figures(self) -> Kinds:
-        """Return copies of the kinds, with all tables of figures removed.
+        """Return copies of the kinds without their tables of figures.
 
-        Spark's Python workers unpickle the kinds for every task, but they never read a
-        figure.
+        Spark's Python workers unpickle the kinds for every task. They never read the
+        tables, so unpickling the tables would waste time.
         """
         return Kinds([replace(kind, figures=None) for kind in self])
 

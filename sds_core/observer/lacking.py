@@ -1,7 +1,8 @@
 """Groups unresolved incidents by the participant that lacks messages.
 
-The monitor tracks a message only for the retention window. After that, it cannot know
-whether the message arrived, so a group states what was last known.
+The monitor tracks a message only for the retention window. After this window, the
+monitor cannot know whether the message arrived. A group of such messages states what
+the monitor knew when the window ended.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from sds_core.text import counted
 
 
 class StandingIncident(NamedTuple):
-    """The part of an incident that `lacks_of` needs; see `Incident`.
+    """The facts about an unresolved incident that `lacks_of` needs; see `Incident`.
 
     Attributes:
-        followed: Whether frames may still end the incident.
+        followed: Whether the monitor still tracks the message, so that a frame may end
+            the incident.
     """
 
     channel: str
@@ -41,10 +43,12 @@ class Lack(NamedTuple):
         since_ms: Time of the first frame that showed that `participant` lacked one of
             the messages, Unix ms. If `participant` is None, the earliest
             `Incident.since_ms` of the messages.
-        tap_hole: Number of messages that may have arrived in a capture gap of all taps.
-        at_least: Whether `messages` is only a minimum, because an incident may omit
-            participants that lack its message.
-        followed: Whether the monitor may still see the messages arrive.
+        tap_hole: Number of those messages that may have arrived unseen, because all
+            taps had a capture gap.
+        at_least: Whether `messages` is only a minimum, because an incident in the
+            channel does not name all participants that lack its message.
+        followed: Whether the monitor still tracks the messages, so that it may see them
+            arrive.
     """
 
     channel: str
@@ -57,7 +61,7 @@ class Lack(NamedTuple):
     followed: bool = True
 
     def sentence(self, who: str, since: str) -> str:
-        """Return a sentence that states the number of messages, participant and time.
+        """Return a sentence: which participant lacks how many messages since when.
 
         `who` and `since` are the displayed forms of `participant` and `since_ms`.
         """
@@ -92,14 +96,21 @@ _RANK = {kind: rank for rank, kind in enumerate(IncidentKind)}
 
 
 def is_followed(since_ms: int, clock_ms: int, settings: ObserverSettings) -> bool:
-    """Whether the monitor still tracks the message of an incident; times in Unix ms."""
+    """Whether the monitor still tracks the message of an incident.
+
+    `since_ms` is `Incident.since_ms`; `clock_ms` is the clock at which the incident is
+    read, Unix ms.
+    """
     return clock_ms <= since_ms + settings.horizon_ms
 
 
 def standing_of(
     found: Iterable[ChannelIncident], follows: Callable[[ChannelIncident], bool]
 ) -> list[StandingIncident]:
-    """Return the incidents that have not ended; `follows` returns each `followed`."""
+    """Return the incidents that have not ended.
+
+    `follows` takes an incident, and returns the value for `StandingIncident.followed`.
+    """
     return [
         StandingIncident(
             one.channel,
@@ -125,8 +136,8 @@ def lacks_of(
     `personal`, see `Kind.personal`.
 
     Returns:
-        The followed groups, then the others. In each of the two parts, groups are in
-        the order of `IncidentKind`, then by number of messages, largest first.
+        The groups that are `followed`, then those that are not. In both parts, groups
+        are sorted by `IncidentKind`, then by number of messages, largest first.
     """
     groups: dict[_Group, tuple[int, int, int]] = {}
     unnamed = set()

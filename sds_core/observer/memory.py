@@ -1,4 +1,4 @@
-"""Remembers the keys that were seen last, up to a limit."""
+"""Remembers the most recently seen keys, up to a maximum number of keys."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sds_core.observer.row_index import RowIndex
 
 
 class Remembered(msgspec.Struct, array_like=True):
-    """Encoded form of a `Memory`: two columns in order of age.
+    """Encoded form of a `Memory` without facts: two columns, oldest key first.
 
     Attributes:
         keys: The keys, encoded by `pack_ints`, shape (n,).
@@ -36,16 +36,15 @@ class Remembered(msgspec.Struct, array_like=True):
 class Memory:
     """Remembers when each key was last seen, and integers that are facts about the key.
 
-    Keys from the encoded form stay in columns, so a memory of tens of thousands of keys
-    is decoded and encoded in a fraction of a millisecond. Keys that are added later are
-    in a dictionary.
+    Initial keys stay in columns, so that decoding or encoding tens of thousands of keys
+    takes a fraction of a millisecond. Keys that are added later are in a dictionary.
 
     Args:
-        keys: Initial keys, int64, shape (n,), in order of age.
+        keys: Initial keys, int64, shape (n,), oldest key first.
         clocks: Clock at which each key was last seen, Unix ms, in increasing order,
             shape (n,).
-        facts: Columns of further integers, each of shape (n,). The memory changes these
-            columns.
+        facts: One column of shape (n,) for each fact, with an integer for each key.
+            `change` writes to these arrays.
 
     Raises:
         ValueError: The columns have different lengths.
@@ -72,17 +71,17 @@ class Memory:
         for column in (clocks, *self._facts):
             if len(column) != self._rows:
                 raise ValueError(DAMAGED)
-        # Rows of `_keys` are dropped if they are before `_first` or in `_moved`.
+        # A row of `_keys` no longer counts if it is before `_first` or in `_moved`.
         self._first = 0
         self._moved = set()
         self._index = RowIndex(keys)
-        # `_added` is ordered, because a plain dictionary with many deleted leading
-        # entries finds its first entry slowly.
+        # `_added` is an `OrderedDict`, because a plain dictionary finds its first entry
+        # slowly after many entries at its beginning were deleted.
         self._added = OrderedDict()
 
     @classmethod
     def of(cls, limit: int, packed: Remembered | None = None) -> Memory:
-        """Return a memory without facts; by default, it is empty."""
+        """Return a memory without facts; empty if `packed` is omitted."""
         packed = packed or Remembered()
         keys = unpacked_row(packed.keys, True, False)
         return cls(limit, keys, unpacked_row(packed.clocks, True, True))
@@ -97,7 +96,7 @@ class Memory:
 
     @property
     def oldest_ms(self) -> int | None:
-        """Clock at which the oldest key was last seen; None if the memory is empty."""
+        """When the oldest key was last seen, Unix ms; None if the memory is empty."""
         self._skip_moved()
         if self._first < self._rows:
             return self._clocks[self._first]
@@ -117,7 +116,8 @@ class Memory:
         """Remember a key as seen now. `entry` has the clock (Unix ms), then the facts.
 
         Returns:
-            Number of keys that the limit drops: 0 or 1.
+            1 if the oldest key was dropped, because the memory exceeded its limit;
+            otherwise 0.
         """
         # A known key moves to the end, so that the keys stay in order of age.
         if self._added.pop(key, None) is None:
@@ -146,7 +146,7 @@ class Memory:
                 column[row] = fact
 
     def forget_before(self, clock_ms: int) -> None:
-        """Drop keys that were last seen before this clock, Unix ms."""
+        """Drop keys that were last seen before `clock_ms`, Unix ms."""
         first: int = self._first
         while first < self._rows and self._clocks[first] < clock_ms:
             first += 1
@@ -163,7 +163,7 @@ class Memory:
                 del self._added[key]
 
     def columns(self) -> tuple[Column, ...]:
-        """Keys, clocks and facts in order of age, each of shape (n,)."""
+        """The columns of keys, clocks and each fact, shape (n,), oldest key first."""
         block = np.empty((2 + len(self._facts), len(self)), np.int64)
         cells: Int64Rows = view(block)
         place: int = 0
@@ -197,7 +197,7 @@ class Memory:
         return tuple(block)
 
     def packed(self) -> Remembered:
-        """The keys in encoded form, without facts."""
+        """The keys and their clocks in encoded form, without facts."""
         keys, clocks = self.columns()[:2]
         return Remembered(pack_row(view(keys), True), pack_row_steps(view(clocks)))
 
@@ -208,7 +208,7 @@ class Memory:
         return row
 
     def _skip_moved(self) -> None:
-        """Move `_first` to the oldest remembered row, or to the end."""
+        """Move `_first` to the oldest row that still counts, or after the last row."""
         while self._moved and self._first in self._moved:
             self._moved.remove(self._first)
             self._first += 1

@@ -1,13 +1,13 @@
 """Emits the figures of a view for each minute, for the history.
 
-A minute of event time is emitted if the view's figures have changed since the last
-emitted minute; the first minute is emitted if they differ from those of a new view. All
-totals are figures, except the clock, the names of taps, and momentary values.
-Therefore, if only the clock changes, or if Kafka delivers records again, no minute is
-emitted.
+A minute of event time is emitted if the view's figures at its end differ from those of
+the last emitted minute. If none was emitted yet, they are compared with the figures of
+a new view. The clock, the names of taps and momentary values are totals, but they are
+not compared. Therefore, no minute is emitted if only the clock changes, or if Kafka
+only delivers earlier records again.
 
-A minute includes every frame and every deadline before its end. A frame or deadline at
-its end belongs to the next minute.
+A minute includes every frame and every deadline before its end. A frame or deadline
+exactly at its end belongs to the next minute.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class Minute(msgspec.Struct, Generic[Totals], array_like=True):
 
     Attributes:
         minute_ms: Start of the minute, Unix ms of event time; a multiple of 60,000.
-        totals: Absolute figures at the end of the minute.
+        totals: The view's totals at the end of the minute, not their changes during the
+            minute.
     """
 
     minute_ms: int
@@ -46,7 +47,8 @@ class Minute(msgspec.Struct, Generic[Totals], array_like=True):
 class GroupMinute(Minute[Totals], Generic[Totals], array_like=True):
     """A view's part of a group's figures, at the end of one minute.
 
-    A subclass has a tag, which is stored and distinguishes minutes from incidents.
+    Each subclass must have a msgspec tag. The tag is stored with the minute, and
+    distinguishes minutes from incidents.
     """
 
     group: str
@@ -67,16 +69,17 @@ class MinutesState(msgspec.Struct, array_like=True):
 class Minutes(Generic[Totals, MinuteOf]):
     """Emits each minute in which a figure changed.
 
-    The end of a minute is checked only if something might have changed in it. If
-    nothing changed, the minute is not emitted.
+    A minute needs a check at its end only if a figure might have changed in the minute.
+    If the check finds no change, the minute is not emitted.
 
     Attributes:
         check_ms: End of the next minute in which a figure might change, Unix ms.
 
     Args:
-        totals: The view's totals: a msgspec struct, which the view continues to change.
-        momentary: The momentary fields of the totals, each with the value that it has
-            in every emitted minute.
+        totals: The view's totals, a msgspec struct. The view changes this struct in
+            place.
+        momentary: Names of the totals' momentary fields. Each name is mapped to the
+            constant that replaces the field's value in emitted minutes.
     """
 
     _momentary: Mapping[str, Any]
@@ -99,17 +102,19 @@ class Minutes(Generic[Totals, MinuteOf]):
         self._totals = totals
         self._state = state
         self._ended = []
-        # The current minute is checked too, because a figure may have changed in it
-        # before a restart.
+        # The current minute must be checked, because a figure may have changed in this
+        # minute before a restart.
         self.check_ms = _end_of_minute(clock_ms)
 
     def might_change(self, clock_ms: int) -> None:
-        """Record that a figure may change at this time of the clock, Unix ms."""
+        """Record that a figure may change when the clock is `clock_ms`, Unix ms."""
         if clock_ms < self.check_ms - MINUTE_MS:
             self.check_ms = _end_of_minute(clock_ms)
 
     def check(self, next_change_ms: int | None) -> None:
-        """Check the minute that ends at `check_ms`; totals must be those at its end.
+        """Emit the minute that ends at `check_ms`, if a figure has changed.
+
+        At the call, the view's totals must be those at the end of the minute.
 
         `next_change_ms` is when a gauge may next change without a frame, Unix ms; None
         if never.
@@ -128,8 +133,9 @@ class Minutes(Generic[Totals, MinuteOf]):
     def finish(self, clock_ms: int) -> None:
         """Emit the last figures of a view that ends before the current minute ends.
 
-        They are emitted for the previous minute, because in the current minute, the
-        figures of a new view with the same name could replace them.
+        The last figures are emitted as the figures of the previous minute. As figures
+        of the current minute, they could be replaced by those of a new view that has
+        the same name.
         """
         self.check_ms = _end_of_minute(clock_ms) - MINUTE_MS
         self.check(None)
@@ -141,7 +147,7 @@ class Minutes(Generic[Totals, MinuteOf]):
         return _end_of_minute(clock_ms) - 1
 
     def take(self) -> list[MinuteOf]:
-        """Return the minutes that ended since the last call, in order."""
+        """Return the minutes that were emitted since the last call, in order."""
         taken, self._ended = self._ended, []
         return taken
 
