@@ -1,4 +1,4 @@
-"""Schedules when a view checks its messages again."""
+"""Schedules the next check of each message of a view."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from sds_core.observer.deadlines import NEVER
 @native
 @dataclass(slots=True)
 class Awaited:
-    """The next deadline of each message for which an event is expected.
+    """A queue with the next deadline of each message that awaits a record.
 
-    When a deadline passes, the event may already have happened.
+    If the record arrives, the deadline stays in the queue. When a deadline passes, the
+    caller must check whether the message still awaits a record.
     """
 
     _heap: list[tuple[int, int]] = field(default_factory=list)
-    # The earliest deadline of each message; later deadlines of the message in the heap
-    # are ignored.
+    # The earliest deadline of each message. `_heap` may also have later deadlines of
+    # the same message; `take` ignores them.
     _due: dict[int, int] = field(default_factory=dict)
     _next_ms: int = NEVER
 
     def add(self, deadline_ms: int, key: int) -> None:
-        """Schedule a check of the message with this key, after a deadline, Unix ms."""
+        """Check a message again when the clock passes `deadline_ms`, Unix ms."""
         known_ms = self._due.get(key)
         if known_ms is None or deadline_ms < known_ms:
             self._due[key] = deadline_ms
@@ -36,7 +37,12 @@ class Awaited:
         self._due.pop(key, None)
 
     def take(self, clock_ms: int) -> tuple[int, int] | None:
-        """Remove and return the earliest passed deadline and its key, or None."""
+        """Remove the earliest deadline that has passed.
+
+        Returns:
+            The deadline, Unix ms, and the key of its message; None if no deadline has
+            passed.
+        """
         while self._next_ms < clock_ms:
             deadline_ms, key = heapq.heappop(self._heap)
             self._next_ms = self._heap[0][0] if self._heap else NEVER

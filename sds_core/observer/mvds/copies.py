@@ -1,4 +1,4 @@
-"""Recognises duplicate records, and copies of a payload from several taps."""
+"""Recognises duplicate records, and payloads that several taps captured."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from sds_core.observer.record import NO_SEQ
 from sds_core.observer.rule_settings import RuleSettings
 
 _SHOWN_MS = 10_000
-"""How long payloads are remembered, by the view's clock.
+"""How long a payload is remembered for comparison, ms of the view's clock.
 
-A short time is enough, because the copies of a payload are near each other in a
+A short time is enough, because the copies of a payload are near each other in their
 partition.
 """
 
 
 class Copy(enum.Enum):
-    """How a payload relates to earlier payloads."""
+    """Whether a payload is new, a replica from another tap, or a duplicate record."""
 
     FIRST = enum.auto()
     REPLICA = enum.auto()
@@ -32,10 +32,11 @@ class Copy(enum.Enum):
 
 
 class Shown(msgspec.Struct, array_like=True):
-    """A payload, and the taps from which it was seen.
+    """A remembered payload, and the taps that captured it.
 
     Attributes:
-        content, sender, receiver: Fingerprints of payload and peers.
+        content, sender, receiver: Fingerprints of the encoded payload and of the ids of
+            its two peers.
         time_ms: Event time of the payload's first copy, Unix ms.
     """
 
@@ -56,17 +57,19 @@ class CopiesState(msgspec.Struct, array_like=True):
 
 @native
 class Copies:
-    """Distinguishes payloads from their copies.
+    """Distinguishes the first copy of a payload from its replicas and duplicates.
 
     Attributes:
-        evicted: Number of entries that a limit evicted.
+        evicted: Number of entries that the limit `remembered` evicted since the model
+            last set this number to 0.
     """
 
     evicted: int
     _settings: RuleSettings
     _numbers: Memory
-    # `_ages` has all remembered payloads; `_shown` has the newest `MOST_SHOWN` of each
-    # content and peers. All queues are in order of age.
+    # `_ages` has all remembered payloads. `_shown` has the newest `MOST_SHOWN` payloads
+    # for each key of content, sender and receiver. In each deque, the oldest payload is
+    # first.
     _shown: OrderedDict[tuple[int, int, int], deque[Shown]]
     _ages: deque[Shown]
 
@@ -100,7 +103,7 @@ class Copies:
         return Copy.FIRST
 
     def forget_old(self, clock_ms: int) -> None:
-        """Drop entries that are too old now; `clock_ms` is Unix ms."""
+        """Drop payloads and sequence numbers too old at `clock_ms`, Unix ms."""
         self._numbers.forget_before(clock_ms - self._settings.horizon_ms)
         self._forget_shown(clock_ms)
 
@@ -119,8 +122,8 @@ class Copies:
 
     def _remember(self, shown: Shown) -> None:
         key = shown.content, shown.sender, shown.receiver
-        # The length is limited: otherwise, a tap that repeats a payload would increase
-        # the cost of each further payload.
+        # `classify` compares a payload with this whole deque. The length is limited,
+        # because otherwise each repetition of a payload by one tap would cost more.
         self._shown.setdefault(key, deque(maxlen=MOST_SHOWN)).append(shown)
         self._ages.append(shown)
 

@@ -33,7 +33,8 @@ class Deliveries:
     _awaited: Awaited
     _journal: Journal | None
     _incidents: Incidents = field(default_factory=Incidents)
-    # Group of each message whose incident began or changed, by message id.
+    # Group of each message whose incident began or changed since the last `drain`, by
+    # message id.
     _groups: dict[str, str] = field(default_factory=dict)
 
     def sent(
@@ -84,13 +85,17 @@ class Deliveries:
     def answered(
         self, message: Message, sent: Pair | None, payload: SeenPayload
     ) -> None:
-        """Measure the time from a MESSAGE to the first ACK to its sender."""
+        """Measure the latency of the first ACK from a receiver to a sender.
+
+        The latency begins at the first MESSAGE from the sender to the receiver; `sent`
+        is the pair of sender and receiver.
+        """
         if sent is not None and sent.sent_ms is not None:
             latency = self._ledger.groups[message.group].ack_latency
             latency.observe(max(0, payload.time_ms - sent.sent_ms))
 
     def passed(self, message: Message, deadline_ms: int) -> None:
-        """Stop waiting for receivers whose deadline was at or before `deadline_ms`."""
+        """Stop waiting for ACKs that were due at or before `deadline_ms`, Unix ms."""
         grace_ms = self._settings.delivery_grace_ms
         found = False
         for peer in message.peers:
@@ -109,7 +114,7 @@ class Deliveries:
             self._record(message, None)
 
     def forget(self, message: Message, clock_ms: int) -> None:
-        """Stop waiting for the receivers of a message that is dropped."""
+        """Stop waiting for the ACKs of a message that the view drops."""
         for peer in message.peers:
             if peer.due_ms:
                 self._end(message, peer, "unwitnessed", clock_ms)

@@ -1,8 +1,9 @@
-"""Encodes the parts of a chunk's payloads that one view needs, as one digest.
+"""Encodes what one view needs from the payloads of a chunk, as one digest.
 
-A digest has a row for each payload with records of the view's ids. Rows of a second
-type state in which seconds each peer was active; every view gets all these rows. Each
-id and each peer is stored once.
+A digest has a row for each payload that the view counts, or that has records of the
+view's message ids. Rows of a second type state in which seconds each peer sent a
+payload; the digests of all views have these rows. A digest stores each id and each peer
+once; rows refer to them by index.
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ from sds_core.observer.record import Arrival
 _TYPES = tuple(RecordType)
 
 HEARD_STEP_MS = 1_000
-"""Resolution of the times at which peers were active (docs/figures.md, 14)."""
+"""Resolution of the times at which peers sent a payload, ms (docs/figures.md, 14)."""
 
 RecordRow = tuple[int, int, int, int, int]
-"""A record: its type, index into `ids`, size in bytes, number of occurrences, and code.
-Only a MESSAGE has a code other than 0: twice the index of its group in `groups`, plus 1
-if it is ephemeral."""
+"""A record in a digest: its type, the index of its message id in `ids`, its size in
+bytes, its number of occurrences in the payload, and a code. The code of a MESSAGE is
+twice the index of its group in `groups`, plus 1 if the MESSAGE is ephemeral. The code
+of other records is 0."""
 
 PayloadRow = tuple[
     int, int, int, int, int, int, int, int, int, int, int, list[RecordRow]
@@ -39,12 +41,14 @@ PayloadRow = tuple[
 - sender, receiver: indices into `peers`;
 - counted: 0 if another view counts the payload; 1 if this view counts it; 2 if this
   view counts it and the payload is empty;
-- dropped records, other bytes: see `PayloadPart`;
+- numbers of dropped records and of other bytes: see `left_out` and `other_bytes` of
+  `PayloadPart`;
 - records.
 """
 
 HeardRow = tuple[int, int, int]
-"""An active peer: offset of its payload, clock in Unix ms, and index into `peers`."""
+"""A peer that sent a payload: the offset of the payload, the clock at the payload in
+Unix ms, and the index of the peer in `peers`."""
 
 
 class ShardDigest(msgspec.Struct, array_like=True):
@@ -53,8 +57,8 @@ class ShardDigest(msgspec.Struct, array_like=True):
     Attributes:
         rows: Payloads with records of the view's ids, and payloads that the view
             counts, in order of offsets.
-        heard: The first payload of each peer in each second of the clock, in order of
-            offsets.
+        heard: For each peer and each second of the clock, the first payload that the
+            peer sent in this second, in order of offsets.
     """
 
     partition: int
@@ -73,7 +77,8 @@ class ShardDigester:
 
     _partition: int
     _rows: list[PayloadRow] = field(default_factory=list)
-    # The key is the pair of peer and second, so only the first payload is kept.
+    # The key is a peer and a second, so only the first payload that the peer sent in
+    # this second is kept.
     _heard: dict[tuple[int, int], HeardRow] = field(default_factory=dict)
     _peers: dict[str, int] = field(default_factory=dict)
     _ids: dict[bytes, int] = field(default_factory=dict)
@@ -137,7 +142,7 @@ class SeenPeer:
     """A peer that sent a payload.
 
     Attributes:
-        clock_ms, partition, offset: Position of the payload in the topic.
+        clock_ms, partition, offset: Position of the payload; see `order`.
         peer: Fingerprint of the peer's id.
     """
 
@@ -148,7 +153,7 @@ class SeenPeer:
 
     @property
     def order(self) -> tuple[int, int, int]:
-        """Position in the topic: clock, then partition and offset."""
+        """Position among the payloads: by clock, then by partition, then by offset."""
         return self.clock_ms, self.partition, self.offset
 
 
@@ -172,7 +177,7 @@ class SeenPayload:
     """The part of a payload that a view receives.
 
     Attributes:
-        clock_ms, partition, offset: Position of the payload in the topic.
+        clock_ms, partition, offset: Position of the payload; see `order`.
         time_ms, observer, seq: See `Arrival`.
         content, is_counted, is_empty, left_out, other_bytes: See `PayloadPart`.
     """
@@ -196,16 +201,16 @@ class SeenPayload:
 
     @property
     def order(self) -> tuple[int, int, int]:
-        """Position in the topic, as in `SeenPeer`."""
+        """Position among the payloads, as in `SeenPeer`."""
         return self.clock_ms, self.partition, self.offset
 
 
 @native
 def heard_in(digest: ShardDigest) -> list[SeenPeer]:
-    """Return the active peers of a digest, in order of offsets.
+    """Return the peers that sent payloads, from `digest.heard`, in order of offsets.
 
     Raises:
-        DamagedDigest: A row refers to something that the digest does not contain.
+        DamagedDigest: A row has an index that is outside the list to which it refers.
     """
     prints = [fingerprint(peer) for peer in digest.peers]
     partition: int = digest.partition
@@ -221,7 +226,7 @@ def payloads_of(digest: ShardDigest) -> list[SeenPayload]:
     """Return the payloads of a digest in order of offsets.
 
     Raises:
-        DamagedDigest: A row refers to something that the digest does not contain.
+        DamagedDigest: A row has an index that is outside the list to which it refers.
     """
     names: list[str] = digest.peers
     ids: list[bytes] = digest.ids

@@ -1,4 +1,4 @@
-"""Tracks each OFFER until a REQUEST, and each REQUEST until a MESSAGE."""
+"""Tracks whether each OFFER gets a REQUEST, and each REQUEST gets a MESSAGE."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ class Exchanges:
     _journal: Journal | None
 
     def offered(self, message: Message, pair: Pair, clock_ms: int) -> None:
-        """Process the first OFFER of a message from a sender to a receiver."""
+        """Process a sender's first OFFER of a message to a receiver."""
         if not self._offer_is_settled(message, pair):
             pair.offer_due_ms = clock_ms + self._settings.ack_deadline_ms
             self._awaited.add(pair.offer_due_ms, message.key)
 
     def requested(self, message: Message, pair: Pair, clock_ms: int) -> None:
-        """Process the first REQUEST of a message from a sender to a receiver."""
+        """Process a sender's first REQUEST for a message to a receiver."""
         if not self._request_is_settled(message, pair):
             pair.request_due_ms = clock_ms + self._settings.ack_deadline_ms
             self._awaited.add(pair.request_due_ms, message.key)
 
     def passed(self, message: Message, deadline_ms: int) -> None:
-        """Count each offer and request that is unsettled when its deadline passes."""
+        """Count each offer and request that has no answer when its deadline passes."""
         for pair in message.pairs():
             if 0 < pair.offer_due_ms <= deadline_ms:
                 offer_due_ms, pair.offer_due_ms = pair.offer_due_ms, NO_DEADLINE

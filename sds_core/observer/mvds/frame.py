@@ -17,9 +17,11 @@ class PeerPayload(NamedTuple):
     """One payload that one peer sent to another.
 
     Attributes:
-        left_out: Number of records above the limit `MOST_RECORDS`.
-        tag_bytes: Length of each field's tag in bytes: 3 with the field numbers of the
-            specification, 1 with those of vacp2p/mvds.
+        left_out: Number of records that are omitted, because the payload has more than
+            `MOST_RECORDS` records.
+        tag_bytes: Length of each Protobuf field's tag in bytes: 3 if the payload uses
+            the field numbers of the specification, 1 if it uses the field numbers of
+            vacp2p/mvds.
         content: Fingerprint of the encoded payload.
     """
 
@@ -58,13 +60,13 @@ def decode(value: bytes, headers: Headers) -> PeerPayload:
 
 @native
 def pair_name(frame: PeerPayload) -> str:
-    """The record key of a payload: its two peers in alphabetical order."""
+    """The record key of a payload: the sorted ids of its two peers, joined by ``|``."""
     return "|".join(sorted((frame.sender, frame.receiver)))
 
 
 @native
 def fits_key(key: bytes, frame: PeerPayload) -> bool:
-    """Whether a record with this key may hold a payload between these peers."""
+    """Whether `key` is the record key that a payload between these peers must have."""
     return key == pair_name(frame).encode()
 
 

@@ -1,4 +1,4 @@
-"""Events that an MVDS view emits: incidents and minutes, each of one group."""
+"""Events that an MVDS view emits; each is an incident or a minute of one group."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ GroupEvent = GroupIncident | MvdsMinute
 
 
 def explain(incident: Incident, settings: ObserverSettings) -> str:
-    """Return one sentence: the reason for an incident, with the ACK deadline."""
+    """Return the reason for an incident as one sentence, with the ACK deadline."""
     names = lacking_names(incident)
     senders = ", ".join(incident.named_by[:_FEW_NAMES])
     seconds = settings.ack_deadline_ms / 1000
@@ -39,7 +39,10 @@ def explain(incident: Incident, settings: ObserverSettings) -> str:
 def ended_minutes(
     groups: Groups, end_ms: int, emitted: dict[str, int]
 ) -> Iterator[MvdsMinute]:
-    """Yield a minute for each group whose figures have changed."""
+    """Yield a minute for each group whose figures differ from its last emitted minute.
+
+    The call updates `emitted`, which has the fingerprint of these figures by group.
+    """
     for name in groups.names():
         part = as_of(groups.copy_of(name), end_ms)
         figures = _fingerprint(part)

@@ -1,4 +1,4 @@
-"""Decodes the group totals that a view uses, and encodes them again."""
+"""Decodes the totals of a group when a view uses them, and encodes them again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ENCODER = msgspec.msgpack.Encoder()
 
 @native
 class Groups:
-    """Totals of groups by name; they are decoded only when they are used.
+    """The totals of each group, by name. They stay encoded until they are used.
 
     Args:
         totals: Totals of the view; `pack` updates them.
@@ -29,7 +29,7 @@ class Groups:
     _packed: dict[str, msgspec.Raw]
     _rule: Rule
     _opened: dict[str, GroupTotals]
-    # Number of all groups.
+    # Number of groups, encoded or decoded.
     _count: int
 
     def __init__(self, totals: ShardTotals, rule: Rule) -> None:
@@ -39,7 +39,11 @@ class Groups:
         self._count = len(self._packed)
 
     def admit(self, name: str) -> str:
-        """Return the name under which a group is counted; see `limits.MOST_GROUPS`."""
+        """Return the group whose totals count the group `name`.
+
+        This is `name` itself, or, if the group is new and the view already has
+        `MOST_GROUPS` groups, `OTHER_GROUPS`.
+        """
         if name in self._opened or name in self._packed:
             return name
         if self._count < MOST_GROUPS:
@@ -48,7 +52,7 @@ class Groups:
         return OTHER_GROUPS
 
     def __getitem__(self, name: str) -> GroupTotals:
-        """Totals of a group, for the caller to change; a new group has zeros."""
+        """Totals of a group, which the caller may change; a new group is added."""
         found = self._opened.get(name)
         if found is None:
             raw = self._packed.get(name)
@@ -62,7 +66,7 @@ class Groups:
         return found
 
     def saw(self, name: str, time_ms: int, clock_ms: int, observer: str) -> None:
-        """Update a group's times and taps for a payload with records of the group."""
+        """Update a group's times and taps for a payload with the group's records."""
         totals = self[name]
         first_ms, last_ms = totals.first_event_ms, totals.last_event_ms
         totals.first_event_ms = time_ms if first_ms is None else min(first_ms, time_ms)
@@ -93,9 +97,13 @@ class Groups:
         return unpack_group(packed)
 
     def pack(self, clock_ms: int) -> list[str]:
-        """Encode changed totals, without events that have left the verdict's window.
+        """Encode the totals of the groups that were used since the last call.
 
-        The result is the names of the groups that were used since the last call.
+        Events before the verdict's window are dropped; the window ends at `clock_ms`,
+        Unix ms.
+
+        Returns:
+            The names of the encoded groups.
         """
         for name, totals in self._opened.items():
             totals.window = totals.window.at(clock_ms)

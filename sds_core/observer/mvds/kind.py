@@ -1,4 +1,4 @@
-"""Declares the kind of view and the protocol of MVDS for the monitor."""
+"""Declares MVDS for the monitor: its protocol, and the kind of its views."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from sds_core.observer.verdict import Verdict
 from sds_core.text import counted
 
 LEAST = 5
-"""A cause needs at least this many unacknowledged pairs of message and receiver."""
+"""Minimum number of unacknowledged pairs of message and receiver to report a cause."""
 
 
 def causes_of(totals: GroupTotals, around: Surroundings) -> Sequence[Cause]:
-    """Return the likely causes of a bad verdict."""
+    """Return the likely causes of a group's bad verdict."""
     unacknowledged = sum(totals.window.unacknowledged.values())
     if (
         unacknowledged < LEAST
         or totals.records_ack
         or totals.verdict is Verdict.BLIND
-        # The taps may have missed the acknowledgements.
+        # If capture gaps excuse evidence, the taps may have missed acknowledgements.
         or around.excused is not None
     ):
         return ()
@@ -78,8 +78,8 @@ SHARD_VIEWS: Kind[ShardDigest, ShardTotals, GroupEvent] = Kind(
     causes=causes_of,
     personal=frozenset({IncidentKind.UNACKNOWLEDGED}),
 )
-"""The kind of view for shards of message ids. Each shard has one view, but totals are
-published for each group."""
+"""The kind of the MVDS views. Each view tracks one shard of the message ids, but the
+job publishes the totals of each group."""
 
 MVDS: TrafficProtocol[Any] = TrafficProtocol(
     name="mvds",

@@ -22,7 +22,7 @@ class Ledger:
         self.groups = groups
 
     def count(self, message: Message, field: str, number: int = 1) -> None:
-        """Add a number to a figure of a message."""
+        """Add a number to a figure of the message's group, once the group is known."""
         if not number:
             return
         if not message.group:
@@ -40,7 +40,7 @@ class Ledger:
             message.waiting_deliveries_ms.append(duration_ms)
 
     def settle(self, message: Message, group: str) -> None:
-        """Set the group of a message, and count its waiting figures in this group."""
+        """Set the group of a message, and add the message's figures to the group."""
         waiting, deliveries_ms = message.waiting, message.waiting_deliveries_ms
         message.group, message.waiting, message.waiting_deliveries_ms = group, {}, []
         for field, number in waiting.items():
@@ -49,7 +49,7 @@ class Ledger:
             self.delivered(message, duration_ms)
 
     def forget(self, message: Message, clock_ms: int) -> None:
-        """If the message's group is unknown, count the message in `UNKNOWN_GROUP`."""
+        """Add the figures of a message without a known group to `UNKNOWN_GROUP`."""
         if not message.group:
             groups = self.groups
             groups.saw(UNKNOWN_GROUP, message.first_ms, clock_ms, "")

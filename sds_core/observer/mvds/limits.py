@@ -1,7 +1,8 @@
-"""Limits on what a view stores, because senders are untrusted (docs/figures.md, 14).
+"""Limits on what an MVDS view stores (docs/figures.md, 14).
 
-Only hostile traffic or groups of hundreds of peers reach these limits. Entries that the
-limits drop are counted.
+Limits are necessary, because senders are untrusted. Only hostile traffic, or groups of
+hundreds of peers, reach them. The totals count what limits drop, except at `MOST_TAPS`
+and `MOST_SHOWN`.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from enum import StrEnum
 MOST_RECORDS = 200
 """Maximum number of tracked records per payload; later records are dropped.
 
-Repeated records count too. Deployed nodes send fewer than 20 records per payload, but a
-payload of 150 kB has room for about 4,500 ids. Each id costs as much CPU time as a
-short payload.
+If a record is repeated, each repetition counts towards the limit. Deployed nodes send
+fewer than 20 records per payload. However, a payload of 150 kB has room for about 4,500 ids,
+and to process each id costs as much as to process a short payload.
 """
 
 MOST_PEERS = 500
@@ -26,18 +27,18 @@ MOST_LINKS = 200_000
 """Maximum total number of peers and pairs for all message ids of a view."""
 
 MOST_GROUPS = 500
-"""Maximum number of groups of a view, including the group for unknown groups."""
+"""Maximum number of groups of a view, `UNKNOWN_GROUP` included, `OTHER_GROUPS` not."""
 
 OTHER_GROUPS = "other_groups"
-"""Group in which all groups beyond the limit are counted."""
+"""Name of the group that counts the messages of all groups beyond `MOST_GROUPS`."""
 
 MOST_TAPS = 50
-"""Maximum number of taps that are tracked for a group in the retention window."""
+"""Maximum number of taps that a view tracks for each group in the retention window."""
 
 MOST_SHOWN = 100
-"""Maximum number of remembered payloads with equal content between the same peers.
+"""Maximum number of earlier payloads with which a new payload is compared.
 
-A further payload is compared only with these payloads.
+These are the newest payloads with the same content, sender and receiver.
 """
 
 

@@ -14,7 +14,7 @@ from sds_core.observer.table import RISING, SIGNED, UNSIGNED, Codec, PackedTable
 NO_DEADLINE = 0
 
 NO_PLACE = -1
-"""The index returned for a peer that a limit drops."""
+"""`Message.place` returns this index for a peer that the limit `MOST_PEERS` drops."""
 
 
 class Peer(msgspec.Struct, array_like=True):
@@ -22,15 +22,18 @@ class Peer(msgspec.Struct, array_like=True):
 
     Attributes:
         print: Fingerprint of the peer's id.
-        holds: Whether the peer has the message, because it sent an ACK, OFFER or
-            MESSAGE of it.
+        holds: Whether the peer has sent an ACK, OFFER or MESSAGE of the message to any
+            peer; if so, the peer holds the message.
         acked: Whether the peer sent an ACK of the message to any peer.
-        sends: Number of MESSAGEs that the peer was sent before its first ACK.
-        sent_clock_ms: Clock at the first MESSAGE to the peer; 0 if none was sent.
-        sent_ms: Event time of the first MESSAGE to the peer.
-        due_ms: Deadline of the ACK by the clock; 0 if no ACK is expected.
-        missed_ms: Deadline that passed without the ACK, if the ACK is still missing;
-            otherwise 0.
+        sends: Number of payloads with the MESSAGE that were sent to the peer before the
+            peer's first ACK.
+        sent_clock_ms: Clock at the first MESSAGE to the peer that requires an ACK; 0 if
+            no such MESSAGE was sent.
+        sent_ms: Event time of the same MESSAGE; 0 if no such MESSAGE was sent.
+        due_ms: Deadline for the peer's ACK, measured on the clock; 0 if no ACK is
+            expected.
+        missed_ms: Deadline that the peer missed, if the peer counts as unacknowledged
+            and has still sent no ACK; otherwise 0.
     """
 
     print: int
@@ -48,11 +51,14 @@ class Pair(msgspec.Struct, array_like=True):
 
     Attributes:
         sender, receiver: Indices of the peers in `Message.peers`.
-        acked, offered, requested: Whether the sender sent an ACK, OFFER or REQUEST.
-        sent_ms: Event time of the first MESSAGE; None if none was sent.
-        offer_due_ms, request_due_ms: Deadlines, by the clock, of the REQUEST that
-            should follow the OFFER, and of the MESSAGE that should follow the REQUEST;
-            0 if nothing is expected.
+        acked, offered, requested: Whether the sender sent the receiver an ACK, an
+            OFFER, a REQUEST.
+        sent_ms: Event time of the sender's first MESSAGE to the receiver; None if none
+            was sent.
+        offer_due_ms: Deadline for the receiver to answer the sender's OFFER with a
+            REQUEST, measured on the clock; 0 if no answer is expected.
+        request_due_ms: Deadline for the receiver to answer the sender's REQUEST with a
+            MESSAGE, measured on the clock; 0 if no answer is expected.
     """
 
     sender: int
@@ -84,12 +90,12 @@ class Message:
         first_ms: Event time of the first record with the id, Unix ms.
         latest_ms: Clock at the latest record with the id, Unix ms.
         group: Name of the message's group; empty until a MESSAGE shows the group.
-        found_ms: Clock at which the message's incident was found; 0 without an
-            incident.
-        waiting: Counts by field of the totals; they wait until the message's group is
-            known.
-        waiting_deliveries_ms: Durations of the message's deliveries, which wait until
-            its group is known.
+        found_ms: Clock at which the message's incident was found; 0 if the message has
+            no incident.
+        waiting: Counts, by field of `GroupTotals`, to add to the group's totals when
+            the message's group is known.
+        waiting_deliveries_ms: Durations of the message's deliveries, to add to the
+            group's totals when the message's group is known.
     """
 
     key: int
@@ -101,8 +107,8 @@ class Message:
     peers: list[Peer]
     waiting: dict[str, int]
     waiting_deliveries_ms: list[int]
-    # `_places` maps fingerprints of peers to indices in `peers`. The keys of `_pairs`
-    # are the indices of sender and receiver.
+    # `_places` maps fingerprints of peers to indices in `peers`. Each key of `_pairs`
+    # has the indices of a sender and a receiver in `peers`.
     _places: dict[int, int]
     _pairs: dict[tuple[int, int], Pair]
 
@@ -121,15 +127,15 @@ class Message:
 
     @classmethod
     def new(cls, key: int, message_id: bytes, time_ms: int, clock_ms: int) -> Message:
-        """Return a message of which only the id is known."""
+        """Return the state of a new message id, without peers, pairs or counts."""
         return cls(key, time_ms, clock_ms, _Rest(message_id, "", 0, [], []))
 
     def pairs(self) -> list[Pair]:
-        """Pairs of sender and receiver, in order of their first record."""
+        """Pairs of sender and receiver, in order of each pair's first record."""
         return list(self._pairs.values())
 
     def links(self) -> int:
-        """Number of the message's peers and pairs."""
+        """Number of the message's peers plus number of its pairs."""
         return len(self.peers) + len(self._pairs)
 
     def due_ms(self) -> int:
@@ -143,7 +149,11 @@ class Message:
         return min(due, default=NO_DEADLINE)
 
     def place(self, peer: int) -> int:
-        """Return a peer's index; a new peer gets `NO_PLACE` beyond `MOST_PEERS`."""
+        """Return a peer's index in `peers`; a new peer is added.
+
+        If the message already has `MOST_PEERS` peers, a new peer is not added, and the
+        result is `NO_PLACE`.
+        """
         known = self._places.get(peer)
         if known is not None:
             return known
@@ -155,9 +165,10 @@ class Message:
         return place
 
     def pair(self, sender: int, receiver: int) -> Pair | None:
-        """Return a pair; a new pair is added.
+        """Return the pair of the peers with these indices; a new pair is added.
 
-        A new pair beyond `MOST_PAIRS` is not added, and the result is None.
+        If the message already has `MOST_PAIRS` pairs, a new pair is not added, and the
+        result is None.
         """
         places = sender, receiver
         pair = self._pairs.get(places)
@@ -166,11 +177,11 @@ class Message:
         return pair
 
     def known_pair(self, sender: int, receiver: int) -> Pair | None:
-        """The pair with these indices; None if the sender sent nothing."""
+        """The pair of the peers with these indices; None if no such pair exists."""
         return self._pairs.get((sender, receiver))
 
     def rest(self) -> _Rest:
-        """The part of the message that is not in columns."""
+        """The fields of the message that `MessageTable` does not store in columns."""
         return _Rest(
             self.message_id,
             self.group,
@@ -213,16 +224,16 @@ class MessageTable(Table[Message]):
         super().__init__(_MessageCodec(_PACKINGS, _LATEST), packed)
 
     def deadlines(self, from_ms: int, to_ms: int) -> list[tuple[int, int]]:
-        """Deadline and key of each message with a deadline in [`from_ms`, `to_ms`).
+        """Earliest deadline and key of messages that are due in [`from_ms`, `to_ms`).
 
-        The values are those of the last `flush`; messages may have changed later.
+        The result does not include changes of messages since the last `flush`.
         """
         due = self.column(_DUE)
         rows = (due > NO_DEADLINE) & (due >= from_ms) & (due < to_ms)
         return list(zip(integers(due[rows]), integers(self.keys[rows]), strict=True))
 
     def next_deadline_ms(self) -> int | None:
-        """The earliest deadline of all messages, Unix ms; None if none exists."""
+        """Earliest deadline of all messages, Unix ms; None if no deadline exists."""
         self.flush()
         due = self.column(_DUE)
         awaited = due[due > NO_DEADLINE]

@@ -1,4 +1,4 @@
-"""Remembers when peers last sent a payload, and their names."""
+"""Remembers the names of peers, and when each peer last sent a payload."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class PeersState(msgspec.Struct, array_like=True):
 
     Attributes:
         heard: Clock at each peer's latest payload, rounded down to seconds, Unix ms.
-            The key is the fingerprint of the peer's id; entries are in order of the
-            clock.
-        names: Name of each peer, and the clock at which the name was last needed, Unix
-            ms. The key is the fingerprint of the peer's id; entries are in order of
-            age.
+            The key is the fingerprint of the peer's id; entries are in order of these
+            clocks.
+        names: Clock at the latest MESSAGE that each peer sent or was sent, Unix ms, and
+            the peer's name. The key is the fingerprint of the peer's id; entries are in
+            order of these clocks.
     """
 
     heard: dict[int, int] = {}
@@ -29,7 +29,7 @@ class PeersState(msgspec.Struct, array_like=True):
 
 @native
 class Peers:
-    """Activity and names of peers, by the fingerprints of their ids."""
+    """Names of peers, and when each peer last sent a payload; see `PeersState`."""
 
     evicted: int
     _limit: int
@@ -51,9 +51,9 @@ class Peers:
             self.evicted += 1
 
     def was_heard_since(self, peer: int, time_ms: int) -> bool:
-        """Whether a peer sent a payload at or after a time.
+        """Whether a peer sent a payload at or after `time_ms`, Unix ms of the clock.
 
-        The time of the payload is rounded down to seconds.
+        The time of the payload is rounded down to the second; `time_ms` is not.
         """
         second_ms = self._heard.get(peer)
         return second_ms is not None and second_ms >= time_ms
@@ -72,7 +72,12 @@ class Peers:
         return f"{uint64(peer):016x}" if known is None else known[1]
 
     def forget_before(self, heard_ms: int, named_ms: int) -> None:
-        """Drop peers silent since `heard_ms`, and names unused since `named_ms`."""
+        """Drop the times of peers and the names that are too old.
+
+        Args:
+            heard_ms: Drop peers whose latest payload is before this clock, Unix ms.
+            named_ms: Drop names whose latest MESSAGE is before this clock, Unix ms.
+        """
         for peer in [one for one, ms in self._heard.items() if ms < heard_ms]:
             del self._heard[peer]
         for peer in [one for one, (ms, _) in self._names.items() if ms < named_ms]:

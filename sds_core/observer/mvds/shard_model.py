@@ -1,7 +1,7 @@
-"""Derives what a passive observer can conclude from the payloads of one shard of ids.
+"""Concludes from observed payloads what happened to the messages of one shard of ids.
 
-`ShardView` passes each payload and each time of the clock to the model. The division of
-payloads into batches does not affect the result.
+`ShardView` passes each payload to the model, and sets the model's clock. The result
+does not depend on how payloads are divided into batches.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from sds_core.observer.rule_settings import RuleSettings, rule_settings
 from sds_core.observer.settings import ObserverSettings
 
 _SWEEP_MS = 60_000
-"""Time between sweeps, which drop old entries."""
+"""Time between two sweeps, ms. A sweep drops old messages, copies and peers."""
 
 _RECORDS, _BYTES, _RETRANSMISSIONS = (
     tuple(f"{counted}_{type_.name.lower()}" for type_ in RecordType)
@@ -51,9 +51,9 @@ class ShardModel:
     _messages: MessageTable
     # Total number of peers and pairs of all messages.
     _links: int
-    # Queue of deadlines. For changed messages, all deadlines are queued. For unchanged
-    # messages, only deadlines before `_queued_to_ms` are queued, because only a few
-    # deadlines pass in a batch.
+    # Queue of deadlines. The model queues each new deadline immediately. It queues a
+    # deadline of the loaded state only if the deadline is before `_queued_to_ms`,
+    # because only a few of these deadlines pass in a batch.
     _awaited: Awaited
     _queued_to_ms: int
     _copies: Copies
@@ -100,19 +100,19 @@ class ShardModel:
 
     @property
     def next_deadline_ms(self) -> int | None:
-        """The next deadline of a message, Unix ms; None if none exists."""
+        """Earliest deadline of all messages, Unix ms; None if no deadline exists."""
         return self._messages.next_deadline_ms()
 
     def pass_to(self, clock_ms: int) -> None:
-        """Set the clock to a later time, and act at each deadline that it passes."""
+        """Process deadlines and sweeps up to a later time, and set the clock to it."""
         state = self._state
         before_ms: int = state.clock_ms
         sweep_ms: int = before_ms - before_ms % _SWEEP_MS + _SWEEP_MS
         last_ms: int = clock_ms - clock_ms % _SWEEP_MS
         while sweep_ms <= last_ms:
             if not len(self._messages):
-                # If no message is remembered, sweeps only drop old entries, so the last
-                # sweep is enough.
+                # If no message is remembered, a sweep only drops old copies and peers.
+                # The last sweep drops all that the skipped sweeps would drop.
                 sweep_ms = last_ms
             self._fire(sweep_ms)
             self._sweep(sweep_ms)

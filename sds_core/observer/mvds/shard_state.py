@@ -20,8 +20,8 @@ class ShardState(msgspec.Struct, array_like=True):
 
     Attributes:
         heard_ms: Clock at the latest payload, Unix ms; None before the first payload.
-        emitted: For each group, the fingerprint of the figures of its last emitted
-            minute.
+        emitted: Fingerprint of each group's figures in the group's last emitted minute,
+            by group name.
     """
 
     clock_ms: int = 0

@@ -29,7 +29,7 @@ from sds_core.observer.settings import DEFAULTS, ObserverSettings
 class ShardView:
     """Tracks what a passive observer can conclude about one shard of message ids.
 
-    Old messages are forgotten, but the counts of their groups are kept.
+    The view drops old messages, but keeps the totals of their groups.
     """
 
     totals: ShardTotals
@@ -50,8 +50,8 @@ class ShardView:
     ) -> None:
         self._settings = settings
         self._journal = journal
-        # For `_active_ms` after a payload, a figure or a verdict may change without a
-        # further payload.
+        # How long after the latest payload a figure or a verdict may still change, even
+        # if no further payload arrives.
         self._active_ms = (
             settings.verdict_window_ms + settings.ack_deadline_ms + STEP_MS
         )
@@ -79,14 +79,15 @@ class ShardView:
     def apply(self, digests: Iterable[ShardDigest], clock_ms: int) -> list[GroupEvent]:
         """Process the next payloads, then set the clock, Unix ms.
 
-        The result has the minutes that ended, then the incidents that began or changed.
+        The result has the minutes that ended, each with changed figures of a group,
+        then the incidents that began or changed.
         """
         return self.follow(in_order(digests), clock_ms)
 
     def follow(
         self, seen_in_order: Iterable[SeenPeer | SeenPayload], clock_ms: int
     ) -> list[GroupEvent]:
-        """Process peers and payloads that are already in order; see `apply`."""
+        """Process peers and payloads that `in_order` sorted; see `apply`."""
         events: list[GroupEvent] = []
         self._changed.clear()
         for seen in seen_in_order:
@@ -115,12 +116,15 @@ class ShardView:
 
     @property
     def is_forgotten(self) -> bool:
-        """Whether no payload has been seen yet."""
+        """Whether the view has seen no payload since it was created or forgotten."""
         return self._state.heard_ms is None
 
     @property
     def next_deadline_ms(self) -> int | None:
-        """Deadline after which `apply` is due even without payloads; None if never."""
+        """When the clock passes this time, `apply` is due even without payloads.
+
+        Unix ms; None if `apply` is due only for payloads.
+        """
         end_ms = self._next_minute_end_ms()
         deadline_ms = self._model.next_deadline_ms
         due = [ms for ms in (deadline_ms, end_ms and end_ms - 1) if ms is not None]
@@ -131,14 +135,14 @@ class ShardView:
         clock_ms = max(clock_ms, self._state.clock_ms)
         while (end_ms := self._next_minute_end_ms()) is not None and end_ms <= clock_ms:
             self._model.pass_to(end_ms)
-            # Verdicts may have changed without a payload.
+            # The verdict of any group may have changed without a payload.
             self._changed.update(self._groups.names())
             ended += ended_minutes(self._groups, end_ms, self._state.emitted)
         self._model.pass_to(clock_ms)
         return ended
 
     def _next_minute_end_ms(self) -> int | None:
-        """End of the current minute, Unix ms; None if no figure can change in it."""
+        """End of the current minute, Unix ms; None if no figure can change by then."""
         state = self._state
         if state.heard_ms is None:
             return None

@@ -1,8 +1,8 @@
 """Divides the records of a payload among views, by message id (docs/figures.md, 14).
 
-Only a MESSAGE names its group, and most offers are between peers that never exchange
-the MESSAGE. A view gets all records of its message ids, whichever peers send them, so
-it learns the group of each id.
+Records are not divided by peers: only a MESSAGE names its group, and most offers are
+between two peers that never send the MESSAGE to each other. A view gets all records of
+its message ids from all peers, so it learns the group of each id from the MESSAGE.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _NAMES = tuple(str(shard) for shard in range(SHARDS))
 _ID_BYTES = 32
 _GROUP_BYTES = 8
 _OFFERED_IN_GROUP_BYTES = 34
-"""Encoded size of an id in a group offer: one byte each for tag and length, then the
-id."""
+"""Encoded size of an id in a group offer, bytes: 1 for the tag, 1 for the length, and
+32 for the id."""
 _PARENT_BYTES = 34
 _EPHEMERAL_BYTES = 2
 _EMPTY_GROUP = "empty"
 
 
 class RecordType(enum.IntEnum):
-    """Type of a record; the records of a payload are read in this order."""
+    """Type of a record. The records of a payload are read in the order of the types."""
 
     ACK = 0
     OFFER = 1
@@ -46,8 +46,8 @@ class RecordPart:
     """One record of a payload.
 
     Attributes:
-        size: Encoded size of all repetitions of the record in bytes, including tags and
-            lengths.
+        size: Encoded size of the record in bytes, including tags and lengths. If the
+            payload repeats the record, this is the total of all repetitions.
         times: How often the payload contains the record.
         group: Name of the group of a MESSAGE; empty for other types.
         is_ephemeral: Whether the record is a MESSAGE that needs no acknowledgement.
@@ -89,9 +89,10 @@ class PayloadPart:
 
 @native
 def split(frame: PeerPayload) -> list[tuple[str, PayloadPart]]:
-    """Return the part of the payload for each view.
+    """Return the name of each view, and the part of the payload for this view.
 
-    Each view gets a part, because even an empty part shows that the sender was active.
+    Even a view without records in the payload gets a part, because the part shows that
+    the sender was active.
     """
     found: list[list[RecordPart]] = [[] for _ in _NAMES]
     other_bytes: int = frame.length
@@ -126,7 +127,10 @@ def shard_of(key: int) -> str:
 
 
 def group_name(group_id: bytes) -> str:
-    """Name of a group: the first 16 hexadecimal digits of its id."""
+    """Name of a group: the first 16 hexadecimal digits of its id.
+
+    If the id is empty, the name is `_EMPTY_GROUP`.
+    """
     return group_id[:_GROUP_BYTES].hex() or _EMPTY_GROUP
 
 
@@ -134,7 +138,7 @@ def group_name(group_id: bytes) -> str:
 def _records(payload: Payload, tag_bytes: int) -> list[RecordPart]:
     """Return each distinct record once, in the order of `RecordType`.
 
-    A payload of a deployed node may contain a record several times.
+    The same record may occur several times in a payload of a deployed node.
     """
     records: list[RecordPart] = []
     size: int = tag_bytes + 1 + _ID_BYTES
@@ -172,7 +176,10 @@ def _records(payload: Payload, tag_bytes: int) -> list[RecordPart]:
 
 
 def _counted(sizes: Iterable[tuple[bytes, int]]) -> dict[bytes, tuple[int, int]]:
-    """Return the total size and the number of occurrences of each id, in order."""
+    """Return the total size and the number of occurrences of each id.
+
+    The ids are in order of their first occurrence.
+    """
     counted: dict[bytes, tuple[int, int]] = {}
     for one, size in sizes:
         bytes_, times = counted.get(one, (0, 0))

@@ -1,8 +1,8 @@
-"""Totals of MVDS groups, and of the views that have parts of groups.
+"""Totals of MVDS groups, and of views, which have parts of the groups' totals.
 
 ``docs/figures.md``, 14, defines each figure; ``figures.py`` beside this file defines
-where it is published. Add fields only at the end, with a default, so that this release
-can decode older blobs.
+where it is published. Add fields only at the end, with a default, so that a new release
+can decode the blobs of older releases.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from sds_core.observer.verdict import Verdict
 from sds_core.observer.view_totals import Excused
 
 UNKNOWN_GROUP = "unknown"
-"""Name of the group for everything whose group is unknown."""
+"""Name of the group that counts everything whose group is unknown."""
 
 
 class GroupTotals(msgspec.Struct, array_like=True):
-    """Everything that the job publishes for a group, or the part that one view has.
+    """All totals that the job publishes for a group, or one view's part of them.
 
     Counters count from the first batch of the checkpoint; gauges are values at
     `clock_ms`. Times are event times in Unix milliseconds, or None.
@@ -87,7 +87,7 @@ class GroupTotals(msgspec.Struct, array_like=True):
 
     @property
     def offers_of_use(self) -> int:
-        """Offers minus needless offers."""
+        """Number of OFFERs that are not needless."""
         return self.records_offer - self.needless_offers
 
     @property
@@ -104,12 +104,13 @@ class GroupTotals(msgspec.Struct, array_like=True):
 
 
 class ShardTotals(msgspec.Struct, array_like=True):
-    """The totals of one view, for each group from which the view has seen a message id.
+    """The totals of one view: its part of the totals of each group.
 
     Attributes:
         clock_ms: Watermark up to which the figures are valid, Unix ms.
-        groups: `GroupTotals` of each group, by name. Each is encoded separately with
-            MessagePack, so that a batch encodes only the groups that it changed.
+        groups: The view's `GroupTotals` of each group, by name. Each `GroupTotals` is
+            encoded separately with MessagePack, so that a batch encodes only the groups
+            that it used.
     """
 
     clock_ms: int = 0
@@ -125,7 +126,7 @@ def unpack_group(raw: msgspec.Raw) -> GroupTotals:
 
 
 def as_of(totals: GroupTotals, clock_ms: int) -> GroupTotals:
-    """Return a group's totals with window and verdict of this moment, Unix ms."""
+    """Return a group's totals with the window and verdict at `clock_ms`, Unix ms."""
     window = totals.window.at(clock_ms)
     verdict, reason = window.judge(clock_ms)
     since_ms = None
@@ -153,6 +154,6 @@ def groups_of(totals: ShardTotals) -> Mapping[str, GroupTotals]:
 
 
 def join(parts: Sequence[GroupTotals]) -> GroupTotals:
-    """Join one or more parts of a group into the group's totals."""
+    """Join the parts of a group from one or more views into the group's totals."""
     added = sum_totals(GroupTotals, parts)
     return as_of(added, added.clock_ms)
