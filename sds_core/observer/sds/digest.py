@@ -1,10 +1,11 @@
-"""Encodes one channel's frames in a chunk of records as one compact digest.
+"""Encodes the frames of one channel, from one chunk of records, as a compact digest.
 
-Moving whole frames between processes would be expensive, because most of their bytes
-are a repeated history and an 18 kB bloom filter. A `ChannelDigest` contains each id
-once. A history is a slice of a list that all frames share. A filter is stored as the
-words that differ from the previous filter. Message content is omitted, except for the
-header of a segment; unknown fields are also omitted. `seen_frames` decodes digests.
+Moving whole frames between processes would be expensive, because each frame repeats
+most of the previous history and has an 18 kB bloom filter. A `ChannelDigest` stores an
+id once, even if many frames name the id. All histories are slices of one list. If a
+filter differs from the previous filter in few words, only these words are stored. A
+digest omits unknown fields and message content. However, if the content is a segment,
+the digest has the values of the segment's header. `seen_frames` decodes digests.
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ _SPEC_BYTES = DEFAULT_PARAMETERS.length_bytes
 
 _ROW_BYTES = 1_500
 _TIMES_AS_LONG = 5
-"""A row takes about `_ROW_BYTES` of memory; a new history entry takes about
-`_TIMES_AS_LONG` times its length."""
+"""A row takes about `_ROW_BYTES` bytes of memory. A new history entry takes about
+`_TIMES_AS_LONG` times as many bytes of memory as bytes of the frame."""
 
 _CONTENT_CODES = frozenset(_KIND_CODES[FrameKind.CONTENT, one] for one in DIALECTS)
 
@@ -64,44 +65,48 @@ Row = tuple[
 ]  # fmt: skip
 """A frame in a digest:
 
-- offset, time_ms, clock_ms, observer, seq, waku_hash, content: see `Arrival`. The
-  observer is an index into `observer_names`; `content` is the fingerprint of the whole
-  frame;
+- offset, time_ms, clock_ms, observer, seq, waku_hash: see `Arrival`. The observer is an
+  index into `observer_names`;
+- content: fingerprint of the whole frame;
 - waku_hash_bytes: Waku message hash of a content frame; empty for other frames;
 - kind: twice the index of the frame's kind in `KINDS`, plus the index of its dialect in
   `DIALECTS`;
-- name, sender: indices of message id and sender in `names` and `sender_names`;
+- name: index of the frame's message id in `names`;
+- sender: index of the frame's sender in `sender_names`;
 - lamport: Lamport timestamp; 0 if the kind has no timestamp;
 - history from, history to: start and end of the frame's slice of `histories`;
-- history dropped: number of history entries that limits dropped;
-- requests to: end of the frame's slice of `requests`;
-- requests dropped: number of requests that limits dropped;
+- history dropped: number of history entries that were dropped because of limits;
+- requests to: end of the frame's slice of `requests`, which starts where the slice of
+  the previous frame ends;
+- requests dropped: number of requests that were dropped because of limits;
 - filter: how the filter is encoded: `NO_FILTER`, `WHOLE_FILTER` or `CHANGED_FILTER`;
 - bits set: number of bits of the filter that are 1;
-- changes to: end of the frame's slices of `positions` and `changes`;
+- changes to: end of the frame's slices of `positions` and `changes`, which start where
+  the slices of the previous frame end;
 - sizes: number of bytes of each part of the frame.
 """
 
 
 class ChannelDigest(msgspec.Struct, array_like=True):
-    """Frames of one channel in one chunk of one partition, in order of offsets.
+    """The frames of one channel, from one chunk of one partition, in order of offsets.
 
     Attributes:
         histories: Indices into `names`.
         requests: Indices into `names`.
-        requests_held: For each request, whether the filter of the requester's frame
-            holds the requested id.
+        requests_held: For each of `requests`, whether the filter of the frame with the
+            request holds the requested id.
         names: Message ids. Each combination of id, sender and hint appears once.
-        name_prints: The `fingerprint` of each of `names`.
-        name_senders: Sender of each of `names`, as an index into `sender_names`.
-        name_hints: Retrieval hint of each of `names`; empty if the name has no hint.
+        name_prints: For each of `names`, its `fingerprint`.
+        name_senders: For each of `names`, the message's sender, as an index into
+            `sender_names`.
+        name_hints: For each of `names`, its retrieval hint; empty if it has no hint.
         sender_names: Participant ids; the first id is empty and stands for an unknown
             sender.
-        filters: Bits of each filter that is stored whole, in order.
+        filters: Bits of each filter that is stored whole, in order of `rows`.
         filter_shapes: ``m_bits`` and ``k`` of each of `filters`, in one flat list.
-        positions: Positions of the words in which filters differ from the previous
+        positions: Positions of the words in which a filter differs from the previous
             filter, ``uint32``.
-        changes: These words, ``uint64``.
+        changes: For each of `positions`, the filter's word, ``uint64``.
         segments: The segments that the frames contain, in order of offsets.
     """
 
@@ -125,7 +130,7 @@ class ChannelDigest(msgspec.Struct, array_like=True):
 
 @native
 class ChannelDigester:
-    """Builds the digest of one channel in one chunk of one partition."""
+    """Builds the digest of one channel's frames from one chunk of one partition."""
 
     _partition: int
     _rows: list[Row]
@@ -245,7 +250,7 @@ class ChannelDigester:
 
     def _add_requests(self, message_ids: list[str], filter_: Filter | None) -> int:
         left_out = 0
-        # If a frame repeats an id among its requests, the id counts once.
+        # If a frame requests an id repeatedly, the digest has one request for the id.
         for message_id in dict.fromkeys(message_ids):
             if not message_id:
                 continue

@@ -22,34 +22,38 @@ from sds_core.wire import (
 from sds_core.wire.outline import entry_bytes, outlined_entry
 
 LONGEST_HINT = 1_024
-"""Maximum bytes of a retrieval hint; longer hints are dropped. js-waku uses 32."""
+"""Maximum length of a retrieval hint, bytes; longer hints are dropped.
+
+The hints of js-waku have 32 bytes.
+"""
 
 NO_FILTER, WHOLE_FILTER, CHANGED_FILTER = range(3)
-"""How a frame's filter is encoded. `CHANGED_FILTER` has only the words that differ from
-the previous filter."""
+"""How a digest encodes a frame's filter. For `CHANGED_FILTER`, the digest has only the
+words that differ from the previous filter."""
 
 _WORD_BYTES = 8
 _CHANGE_BYTES = 12
-"""Total number of bytes of a changed word and its position."""
+"""Number of bytes that a changed word and its position take in a digest."""
 
 _NewEntries = tuple[int, list[bytes], list[int], list[tuple[bytes, HistoryEntry]]]
-"""The result of a comparison of a history with earlier histories.
+"""The result of `Histories.new_entries` for a history.
 
 Part 1 is the position in `Histories.indices` at which the history starts. Part 2 has
-the new entries, which must be appended. Part 3 has the size of each new entry in the
-frame. Part 4 has each new entry that `Histories.add_new` has not added before, in
-encoded and in decoded form.
+the history's new entries, for which `Histories.add_new` extends `Histories.indices`.
+Part 3 has the number of bytes that each new entry takes in the frame. Part 4 has each
+new entry that `Histories.add_new` has not added before, in encoded and in decoded form.
 """
 
 
 @native
 class Names:
-    """The ids of messages and participants that the frames name.
+    """The ids of messages and participants that the frames of a digest name.
 
     Attributes:
-        senders: Index of each participant id; the first id is empty.
-        prints: Fingerprints of the message ids.
-        name_senders: Index of the sender of each message; 0 if unknown.
+        senders: Index of each participant id. The empty id has the index 0.
+        prints: For each of `ids`, its fingerprint.
+        name_senders: For each of `ids`, the index of the message's sender; 0 if the
+            sender is unknown.
     """
 
     _indices: dict[tuple[str, str, bytes], int]
@@ -67,18 +71,21 @@ class Names:
 
     @property
     def ids(self) -> list[str]:
-        """The message ids."""
+        """The message ids. An id with several senders or hints appears repeatedly."""
         return [one for one, _, _ in self._indices]
 
     @property
     def hints(self) -> list[bytes]:
-        """The retrieval hint of each message id."""
+        """For each of `ids`, its retrieval hint; empty if it has no hint."""
         return [hint for _, _, hint in self._indices]
 
     def index(self, message_id: str, sender_id: str = "", hint: bytes = b"") -> int:
-        """Return the index of a message id in combination with this sender and hint."""
-        # The hint is part of the key, because a frame must not get the hint of a later
-        # frame.
+        """Return the index in `ids` of a message id with this sender and this hint.
+
+        A new combination of id, sender and hint gets a new index.
+        """
+        # Without the hint in the key, a later frame's hint for the same id could be
+        # attributed to an earlier frame.
         if len(hint) > LONGEST_HINT:
             hint = b""
         prints = self.prints
@@ -90,7 +97,7 @@ class Names:
         return index
 
     def sender(self, sender_id: str) -> int:
-        """Return the index of a participant id."""
+        """Return the index of a participant id; a new id gets a new index."""
         return self.senders.setdefault(sender_id, len(self.senders))
 
     def sender_in_bytes(self, sender_id: bytes) -> int | None:
@@ -120,11 +127,12 @@ def usable_id(raw: bytes) -> str | None:
 class Histories:
     """The causal histories of a digest, which are slices of one list.
 
-    Usually, a history is the previous frame's history without its first entries,
+    Usually, a frame's history has the last entries of the previous frame's history,
     followed by new entries. Then only the new entries are appended to the list.
 
     Attributes:
-        indices: The list; each entry is an index into the digest's names.
+        indices: The list of which the histories are slices. Each entry is an index into
+            the digest's names.
     """
 
     _names: Names
@@ -133,12 +141,15 @@ class Histories:
     # if unknown.
     _entries: list[bytes | None] = field(default_factory=list)
     _sizes: list[int] = field(default_factory=list)
-    # Where the last history begins.
+    # Position in `indices` at which the most recently added history begins.
     _begin: int = 0
     _known: dict[bytes, int] = field(default_factory=dict)
 
     def add(self, entries: Sequence[HistoryEntryLike]) -> tuple[int, int, int]:
-        """Add a history; return its slice, and the number of dropped entries."""
+        """Add a history; return start and end of its slice of `indices`.
+
+        The third part of the result is the number of entries that limits dropped.
+        """
         left_out = max(0, len(entries) - MOST_HISTORY)
         added: list[int] = []
         for entry in entries[-MOST_HISTORY:]:
@@ -162,7 +173,8 @@ class Histories:
     def new_entries(self, entries: list[bytes], size: int) -> _NewEntries | None:
         """Compare the encoded entries of a history with earlier histories.
 
-        The result is the argument for `add_new`; None if `add` must decode the history.
+        The result is the argument for `add_new`. It is None if the frame must be
+        decoded and its history added with `add`.
         """
         begin, shared = self._run(self._entries, entries)
         new: list[bytes] = entries[shared:] if shared else entries
@@ -204,7 +216,11 @@ class Histories:
         self._sizes += sizes
 
     def _run(self, before: list[Any], history: list[Any]) -> tuple[int, int]:
-        """Return where `history` starts in `before`, and how many entries are equal."""
+        """Return where `history` starts in `before`, and how many entries are there.
+
+        If `before` does not end with the first entries of `history`, `history` starts
+        at the end of `before`, and the number is 0.
+        """
         end = len(before)
         if not history:
             return end, 0
@@ -228,14 +244,15 @@ class Filters:
     """The filters of a digest, stored whole or as changes to the previous filter.
 
     Attributes:
-        shapes: ``m_bits`` and ``k`` of each whole filter, in one flat list.
+        shapes: ``m_bits`` and ``k`` of each filter in `whole`, in one flat list.
         changed: Total number of words in `words`.
     """
 
     whole: list[bytes] = field(default_factory=list)
     shapes: list[int] = field(default_factory=list)
     changed: int = 0
-    # Words in which filters differ from the previous filter, and their positions.
+    # For each changed filter, the positions of the words that differ from the previous
+    # filter, and these words.
     _positions: list[np.ndarray] = field(default_factory=list)
     _words: list[np.ndarray] = field(default_factory=list)
     # The previous filter: (dialect, m_bits, k, number of bytes), its words, and the
@@ -249,7 +266,7 @@ class Filters:
 
     @property
     def words(self) -> bytes:
-        """All words that differ from the previous filter, ``uint64``."""
+        """All words in which a filter differs from the previous one, ``uint64``."""
         return _joined(self._words, np.uint64)
 
     def add(self, filter_: Filter | None) -> tuple[int, int]:
@@ -268,8 +285,8 @@ class Filters:
         """Add a filter that is given by its fields; see `add`."""
         size = len(bits)
         if size % _WORD_BYTES:
-            # Libraries send only filters of whole words, so other filters are stored
-            # whole.
+            # No library sends a filter whose length is not a multiple of a word.
+            # Such a filter is stored whole, because words cannot be compared.
             self._last = None
             bits_set = count_set_bits(dialect, bits, m_bits)
             return self._add_whole(m_bits, k, bits), bits_set

@@ -14,31 +14,33 @@ from sds_core.observer.verdict import Verdict
 from sds_core.observer.view_totals import Excused
 
 STEP_MS = 10_000
-"""Length of a time step; evidence is grouped by time steps."""
+"""Length of a time step, ms. Evidence is counted for each time step."""
 
 Found = tuple[int, int, int]
-"""Events of one kind that began at the same time and were found at the same time.
+"""Events of one kind that began in the same time step and were found in the same step.
 
 The parts are the time at which the events began, the time at which they were found, and
-their number. Both times are times of the clock in Unix ms, rounded to multiples of
-`STEP_MS`: the first is rounded down, and the second is rounded up.
+the number of events. Both are times of the channel's clock, Unix ms. The first time is
+rounded down to a multiple of `STEP_MS`, and the second time is rounded up.
 """
 
 
 @native
 @dataclass(slots=True)
 class Counts:
-    """Events in the window of a verdict.
+    """Summary of the events in the time window that a verdict covers.
 
     Attributes:
-        messages, unacknowledged: Number of messages whose deadline was in the window,
-            and number of those that are unacknowledged.
-        pairs, undelivered: Number of deliveries that ended in the window, and number of
-            those that are lost, without retracted losses.
-        lost: Number of messages that were lost to all participants.
-        recovering: Whether a gap is open, or a delivery has recovered.
+        messages: Number of messages whose deadline was in the window.
+        unacknowledged: How many of `messages` are unacknowledged.
+        pairs: Number of deliveries that ended in the window.
+        undelivered: How many of `pairs` are lost. Retracted losses do not count.
+        lost: Number of messages that were found lost to all participants. Retracted
+            losses do not count.
+        recovering: Whether a gap is open now, or a delivery recovered in the window.
         expired: Whether a repair episode expired.
-        saturated: Whether the newest filter of any participant is too full.
+        saturated: Whether the newest filter of any participant has a false-positive
+            rate above the setting `saturated_rate`.
         attributed: Whether any content frame named its sender.
     """
 
@@ -56,9 +58,9 @@ class Counts:
 
 @native
 def verdict_of(counts: Counts, settings: RuleSettings) -> tuple[Verdict, str]:
-    """Return the first verdict that applies, and its reason.
+    """Return the worst verdict for which the counts give a reason, and this reason.
 
-    The warm-up of the channel must be over.
+    Call this function only for a channel whose warm-up is over.
     """
     if counts.lost:
         return Verdict.FAILING, "lost"
@@ -84,18 +86,23 @@ def verdict_of(counts: Counts, settings: RuleSettings) -> tuple[Verdict, str]:
 
 
 class Evidence(msgspec.Struct, array_like=True, frozen=True):
-    """The events that caused a bad verdict, with their times.
+    """The events that caused a verdict FAILING or DEGRADED, with their times.
 
     Attributes:
-        messages, pairs, saturated, content, attributed: See `Counts`. States from
-            releases before 0.13 lack `attributed`.
-        lost, undelivered, unacknowledged: All failures of each kind.
-        recovered, expired: For each step in which a delivery recovered, or a repair
-            episode expired, the one that began last.
-        gaps: The open gap that began last, if any.
-        lacking: Ids of the participants with the most lost messages, each with its part
-            of `undelivered`.
-        lacking_others: Number of further participants to which messages were lost.
+        messages, pairs, saturated, content, attributed: See `Counts`. A state that a
+            release before 0.13 saved lacks `attributed`.
+        lost: All messages that were lost to all participants.
+        undelivered: All lost deliveries.
+        unacknowledged: All unacknowledged messages.
+        recovered: For each step in which deliveries recovered, the delivery that began
+            last.
+        expired: For each step in which repair episodes expired, the episode that began
+            last.
+        gaps: The open gap that began last; empty if no gap is open.
+        lacking: The participants with the most lost deliveries: the id and the lost
+            deliveries of each participant. `undelivered` contains these deliveries.
+        lacking_others: Number of participants with lost deliveries that are not in
+            `lacking`.
     """
 
     messages: int
@@ -115,7 +122,7 @@ class Evidence(msgspec.Struct, array_like=True, frozen=True):
     def verdict_without(
         self, excused: Excused, settings: ObserverSettings
     ) -> tuple[Verdict, str]:
-        """Return the verdict and its reason without the excused evidence."""
+        """Return the verdict and its reason if excused evidence does not count."""
 
         def count(found: Iterable[Found]) -> int:
             return count_without(found, excused)

@@ -1,4 +1,4 @@
-"""Finds a channel's findings that are excused by capture gaps or incomplete mirrors."""
+"""Lists findings on a channel that capture gaps or incomplete mirrors excuse."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import ObserverSettings
 
 LEAST_EXPIRED = 10
-"""Minimum number of expired repair episodes for which an alert fires."""
+"""`SdsRepairExpiring` fires only if at least this number of repair episodes expired."""
 
 ALERTS = {
     "lost": "SdsMessagesLost",
@@ -17,16 +17,17 @@ ALERTS = {
     "unacknowledged": "SdsAcknowledgementBudgetBurn",
     "repair_expired": "SdsRepairExpiring",
 }
-"""Alert for each kind of finding."""
+"""For each kind of finding, the name of the alert that fires on such findings."""
 
 
 def excused_findings(
     totals: ChannelTotals, excusing: Excusing, settings: ObserverSettings
 ) -> tuple[ExcusedFindings, ...]:
-    """Return a channel's findings by kind; omit a kind without excused findings.
+    """Return the findings on a channel, one item for each kind with excused findings.
 
-    A lost message may have been sent in a capture gap and first named later. Therefore,
-    capture gaps before the first naming also excuse lost messages.
+    If a lost message was sent in a capture gap, a history may first name the message
+    after the gap. Therefore, a capture gap in the `gap_deadline_ms` before the first
+    naming also excuses the loss.
     """
     evidence = totals.evidence
     if evidence is None:

@@ -21,15 +21,17 @@ class FilterTrace(msgspec.Struct, array_like=True):
 
     Attributes:
         dialect, m_bits, k: Parameters of the filter. If a participant changes its
-        dialect, a new trace begins.
-        lamport: Lamport timestamp of the filter's frame, the highest of this trace.
+            dialect, a new trace begins.
+        lamport: Lamport timestamp of the frame with the filter. No other frame of this
+            trace has a higher timestamp.
         rolled_ms: Event time of the frame that showed the latest roll-over, Unix ms;
             None if no roll-over was seen.
-        grown_from: Event time and estimated number of ids of the earlier frame from
-            which growth is computed. This earlier frame began the trace, showed the
-            latest roll-over, or is one to two retention windows old.
-        grown_next: Event time and estimated number of ids of a later frame. When this
-            frame is one retention window old, the pair replaces `grown_from`.
+        grown_from: Growth is computed from an earlier frame to the newest frame. The
+            pair has the earlier frame's event time, and the estimated number of ids in
+            its filter. The earlier frame began the trace, showed the latest roll-over,
+            or is one to two retention windows older than the newest frame.
+        grown_next: The same pair of a frame after the frame of `grown_from`. When the
+            newest frame is one retention window later, this pair replaces `grown_from`.
     """
 
     dialect: Dialect
@@ -73,9 +75,9 @@ class Filters:
         self._grow(trace)
 
     def first_copy_by(self, frame: SeenFrame, by: int) -> bool:
-        """Record a first copy's filter; return whether the sender has no newer filter.
+        """Record a first copy's filter; return whether it is the sender's newest.
 
-        If a first copy is seen late, its filter may be older than the newest filter.
+        If a first copy is seen late, the sender's newest filter may be known already.
         """
         self.has_rolled = False
         filter_ = frame.filter
@@ -108,7 +110,7 @@ class Filters:
         return True
 
     def forget_before(self, clock_ms: int) -> None:
-        """Drop filters from before this event time, Unix ms."""
+        """Drop each trace whose newest frame has an earlier event time, Unix ms."""
         for by in [by for by, t in self.traces.items() if t.time_ms < clock_ms]:
             del self.traces[by]
 
@@ -121,6 +123,6 @@ class Filters:
 
 
 def _has_rolled(trace: FilterTrace, filter_: Filter) -> bool:
-    """Whether the filter was rebuilt: it has fewer set bits or another size."""
+    """Whether `filter_` has fewer set bits, or other parameters, than the trace."""
     is_other = (filter_.m_bits, filter_.k) != (trace.m_bits, trace.k)
     return is_other or filter_.bits_set < trace.bits_set

@@ -1,4 +1,4 @@
-"""Decides whether a message may have been forgotten (docs/figures.md, 2, 6)."""
+"""Decides whether the monitor may have forgotten a message (docs/figures.md, 2, 6)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class ForgottenState(msgspec.Struct, array_like=True):
     """Encoded form of `ForgottenMessages`.
 
     Attributes:
-        seen_ms: The channel's clock at the newest first copy that was forgotten, Unix
-            ms; 0 if none was.
-        lamports: Highest forgotten Lamport timestamp of each participant, by index;
-            senders without a name share the index `UNKNOWN`.
+        seen_ms: The channel's clock when the first copy of the newest forgotten message
+            was seen, Unix ms; 0 if no message was forgotten.
+        lamports: For each participant, by index, the highest Lamport timestamp of its
+            forgotten messages. Senders without a name share the index `UNKNOWN`.
     """
 
     seen_ms: int = 0
@@ -29,7 +29,7 @@ class ForgottenState(msgspec.Struct, array_like=True):
 @native
 @dataclass(slots=True)
 class ForgottenMessages:
-    """Tracks the latest `seen_ms` and the highest timestamps of forgotten messages."""
+    """Tracks up to which times and Lamport timestamps messages may be forgotten."""
 
     _settings: RuleSettings
     _totals: ChannelTotals
@@ -46,7 +46,7 @@ class ForgottenMessages:
         state.lamports[sender] = max(lamport, known or 0)
 
     def may_have(self, sender: int, lamport: Uint64) -> bool:
-        """Whether the sender's message with this timestamp may have been forgotten."""
+        """Whether a sender's message with this Lamport timestamp may be forgotten."""
         known = self._state.lamports.get(sender)
         return known is not None and lamport <= known
 

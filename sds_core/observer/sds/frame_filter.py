@@ -17,12 +17,13 @@ from sds_core.wire import (
 )
 
 _probes = lru_cache(maxsize=8_192)(probes)
-"""Cached, because every frame's filter is searched for the same few ids."""
+"""`probes` with a cache, because the same ids are looked up in many frames' filters."""
 
 
 _spec_hashes = lru_cache(maxsize=16_384)(partial(id_hashes, dialect=Dialect.SPEC))
 _nim_hashes = lru_cache(maxsize=16_384)(partial(id_hashes, dialect=Dialect.NIM))
-"""The filter's size is not in the cache's key, so many sizes cannot fill the cache."""
+"""Caches of the hashes of ids. The hashes do not depend on the size of a filter, so
+filters of many sizes cannot fill the caches."""
 
 _SPEC = Dialect.SPEC
 _MOST = (1 << 63) - 1
@@ -34,8 +35,8 @@ class Filter:
 
     Attributes:
         dialect: Determines the hash function and the bit order.
-        bits: Encoded bits. When `frames_of` yields the next frame, it overwrites the
-            bits, so do not keep a filter.
+        bits: Encoded bits. `frames_of` overwrites the bits of a filter when it yields
+            the next frame, so do not keep the filter of a frame from `frames_of`.
     """
 
     dialect: Dialect
@@ -60,7 +61,7 @@ class Filter:
         self.bits_set = bits_set
 
     def with_fill(self, dialect: Dialect, bits_set: int) -> Filter:
-        """A copy of this filter with the given dialect and number of set bits."""
+        """A filter with the same `bits`, but with this dialect and this `bits_set`."""
         one: Filter = Filter.__new__(Filter)
         one.dialect, one.m_bits, one.k = dialect, self.m_bits, self.k
         one.bits, one.octets, one.bits_set = self.bits, self.octets, bits_set
@@ -85,8 +86,8 @@ class Filter:
 
     def _holds(self, hash_a: int, hash_b: int, message_id: str) -> bool:
         if hash_a < -_MOST or hash_b < -_MOST:
-            # The smallest integer has no positive counterpart, so the libraries compute
-            # a negative remainder.
+            # A hash is the minimum 64-bit integer. Its absolute value exceeds 64 bits,
+            # so the libraries compute a negative remainder, as `probes` does.
             return self._holds_least(message_id)
         m_bits: int = self.m_bits
         index: int = (hash_a if hash_a >= 0 else -hash_a) % m_bits
@@ -108,14 +109,14 @@ class Filter:
         return True
 
     def false_positive_rate(self) -> float:
-        """Probability of a false positive in [0, 1], from the share of set bits."""
+        """Probability of a false positive, in [0, 1], computed from the set bits."""
         return false_positive_rate(self.bits_set, self.m_bits, self.k)
 
 
 def usable_filter(frame: Frame) -> Filter | None:
     """The frame's filter; None if the frame has no valid filter.
 
-    The set bits are not counted, so `bits_set` is 0.
+    `bits_set` is 0, because this function does not count the set bits.
     """
     if not frame.bloom_filter:
         return None
@@ -123,7 +124,7 @@ def usable_filter(frame: Frame) -> Filter | None:
         bits, m_bits, k = filter_bits(frame.dialect, frame.bloom_filter)
     except BloomError:
         return None
-    # Both libraries send this number of 64-bit words. A hostile sender may append many
-    # words, which are ignored.
+    # js-waku and nim-sds send this number of 64-bit words. A hostile sender may append
+    # many further words, which are cut off.
     words = m_bits // 64 + 1
     return Filter(frame.dialect, m_bits, k, bits[: 8 * words], 0)

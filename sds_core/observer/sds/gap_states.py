@@ -1,4 +1,4 @@
-"""A table of the states of an id that is named but not seen (docs/figures.md, 6).
+"""The states of an id that histories name but no tap has seen (docs/figures.md, 6).
 
 `TRANSITIONS` gives, for a state and an event, the next state and the totals that
 change. docs/make_gap_states.py draws the diagram in docs/figures.md from `TRANSITIONS`.
@@ -13,15 +13,15 @@ from typing import NamedTuple
 
 
 class GapState(enum.IntEnum):
-    """State of an id that is named but not seen.
+    """State of an id that histories name but no tap has seen.
 
     Checkpoints store the numbers, so do not change them.
     """
 
     NOTED = 0
-    """The id is named only during the warm-up, in which no gap opens."""
+    """Histories named the id only in the channel's warm-up, in which no gap opens."""
     BEFORE_START = 1
-    """The message may be from the warm-up or earlier, so it never counts."""
+    """The message may be from the warm-up or earlier, so the id is never a gap."""
     SETTLING = 2
     """The message has been missing for less than the settle time."""
     OPEN = 3
@@ -42,16 +42,19 @@ AFTER_START = frozenset(
 
 
 class GapEvent(enum.IntEnum):
-    """Events of an id that is named but not seen."""
+    """Event that can change the state of an id that no tap has seen."""
 
     NAMED_IN_WARM_UP = 0
     """A causal history names the id during the channel's warm-up."""
     NAMED_BEFORE_START = 1
-    """A history names the id, but the message may be from the warm-up or earlier."""
+    """A history names the id, but the message may be from the warm-up or earlier.
+
+    The naming is after the warm-up.
+    """
     NAMED_AFTER_START = 2
     """A history names the id and shows that the message is from after the warm-up."""
     SETTLE_TIME_PASSED = 3
-    """The settle time passes."""
+    """The settle time of the gap passes before a first copy arrives."""
     DEADLINE_PASSED = 4
     """The deadline passes without evidence that the network had the message."""
     DEADLINE_PASSED_WITH_EVIDENCE = 5
@@ -63,9 +66,9 @@ class GapEvent(enum.IntEnum):
     ARRIVED_AFTER_REPAIR_WINDOW = 8
     """The first copy arrives after the repair window of the latest request."""
     ARRIVED_AFTER_HORIZON = 9
-    """The first copy arrives after both the deadline and the retention window."""
+    """The first copy arrives after the deadline, and after one retention window."""
     FORGOTTEN = 10
-    """The id was not named in the retention window, or the entry limit evicts it."""
+    """No history named the id for a retention window, or the entry limit evicts it."""
 
 
 NAMINGS = (
@@ -117,8 +120,8 @@ _GONE = Transition(None)
 _DROPPED = dict.fromkeys((*ARRIVALS, GapEvent.FORGOTTEN), _GONE)
 
 TRANSITIONS: Mapping[GapState, Mapping[GapEvent, Transition]] = {
-    # An entry in NOTED has no deadline, but the deadline of an earlier, dropped entry
-    # of the same id can pass.
+    # An entry in the state NOTED has no deadline. However, if an earlier entry of the
+    # same id was dropped, the deadline of the earlier entry can still pass.
     GapState.NOTED: {
         **_stays(GapState.NOTED, GapEvent.NAMED_IN_WARM_UP, *DEADLINES),
         GapEvent.NAMED_BEFORE_START: Transition(GapState.BEFORE_START),
@@ -136,8 +139,8 @@ TRANSITIONS: Mapping[GapState, Mapping[GapEvent, Transition]] = {
         ),
         **_DROPPED,
     },
-    # ARRIVED_AFTER_HORIZON cannot occur, because the deadline passes before the
-    # retention window ends.
+    # ARRIVED_AFTER_HORIZON cannot occur in the state OPEN, because the event requires
+    # that the deadline has passed, and the state OPEN ends at the deadline.
     GapState.OPEN: {
         **_stays(GapState.OPEN, *NAMINGS, GapEvent.SETTLE_TIME_PASSED),
         GapEvent.DEADLINE_PASSED: Transition(
@@ -153,8 +156,8 @@ TRANSITIONS: Mapping[GapState, Mapping[GapEvent, Transition]] = {
         GapEvent.ARRIVED_AFTER_REPAIR_WINDOW: Transition(
             None, {"gaps_open": -1, "gaps_recovered_late": 1}
         ),
-        # A forgotten gap counts as a tap gap, because nothing shows that the message
-        # was lost.
+        # If an open gap is forgotten, it counts as a tap gap, because nothing shows
+        # that the message was lost.
         GapEvent.FORGOTTEN: Transition(None, {"gaps_open": -1, "gaps_tap_gap": 1}),
     },
     GapState.LOST: {
@@ -173,11 +176,11 @@ TRANSITIONS: Mapping[GapState, Mapping[GapEvent, Transition]] = {
 _ROWS = tuple(
     tuple(TRANSITIONS[state].get(event) for event in GapEvent) for state in GapState
 )
-"""`TRANSITIONS`, indexed by numbers, because a look-up by enum is slow."""
+"""`TRANSITIONS` as tuples with numbers as indices. A look-up by enum member is slow."""
 
 
 def transition(state: GapState, event: GapEvent) -> Transition:
-    """Return the effect of an event in a state.
+    """Return the effect of an event on an id in this state.
 
     Raises:
         NoTransition: The event cannot happen in this state.

@@ -16,25 +16,30 @@ from sds_core.wire import Dialect
 
 
 class Gap(msgspec.Struct, array_like=True, gc=False):
-    """One id that is named but not seen. States store the fields by their positions.
+    """One id that histories name but no tap has seen.
+
+    Checkpoints store the fields by position, so do not reorder them.
 
     Attributes:
-        named_ms: Event time of the frame that named the id when the gap began.
-        since_ms: The channel's clock when the gap began. Deadlines count from this
-            time.
+        named_ms: Event time of the frame that began the gap because it named the id.
+        since_ms: The channel's clock when the gap began. The settle time and the
+            deadline count from this time.
         last_named_ms: The channel's clock when the id was last named.
-        sender: Sender according to the history: participant index or `UNKNOWN`.
-        mentions: The first two participants that named the id: participant index, and
-            event time of the participant's first naming.
-        witnesses: Indices of the participants that had the message, except the named
-            sender.
-        message_id: The id, if the gap is waiting or lost; otherwise empty.
-        naming: Dialect and Lamport timestamp of the frame at which the gap began. The
-            filter of a frame with a higher timestamp could already hold the id.
-        lacking: Participants known to lack the message, with the event time of the
-            first frame that showed the lack; at most `MOST_LACKING`, because untrusted
-            senders may invent names.
-        hint: A retrieval hint for the id; empty if none exists.
+        sender: Index of the participant that sent the message according to a history
+            entry; `UNKNOWN` if no history entry states the sender.
+        mentions: For each of the first two participants that named the id: the
+            participant's index, and the event time of its first frame that named the
+            id.
+        witnesses: Indices of participants whose frames show that they had the message;
+            never includes `sender`.
+        message_id: The id, in the states SETTLING, OPEN and LOST; otherwise empty.
+        naming: Dialect and Lamport timestamp of the frame that began the gap. In this
+            dialect, only the filter of a frame with a higher timestamp can show that
+            the frame's sender lacks the message.
+        lacking: For each participant known to lack the message, by index: the event
+            time of the first frame that showed this. The limit is `MOST_LACKING`
+            participants, because hostile senders may invent participants.
+        hint: A retrieval hint for the id; empty if no history entry had a hint.
     """
 
     named_ms: int
@@ -80,7 +85,7 @@ class _GapCodec(Codec[Gap]):
 
 @native
 class GapTable(Table[Gap]):
-    """Ids that histories name but no tap has seen, by fingerprint."""
+    """Ids that histories name but no tap has seen. The keys are their fingerprints."""
 
     def __init__(self, packed: PackedTable) -> None:
         super().__init__(_GapCodec(_PACKINGS, _LAST_NAMED), packed)

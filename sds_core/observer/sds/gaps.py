@@ -1,4 +1,7 @@
-"""Tracks missing dependencies: ids that are named but not seen (docs/figures.md, 6)."""
+"""Tracks missing dependencies (docs/figures.md, 6).
+
+A missing dependency is a message whose id a history names but no tap has seen.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ from sds_core.observer.sds.totals import ChannelTotals
 class Gaps:
     """Tracks each id that a causal history names but no tap has seen.
 
-    `gap_states.TRANSITIONS` defines the states of an id, and what is counted.
+    `gap_states.TRANSITIONS` defines how events change an id's state and the totals.
     """
 
     _settings: RuleSettings
@@ -37,7 +40,7 @@ class Gaps:
     _incidents: Incidents
     _gaps: GapTable
     _journal: Journal | None
-    # Waiting gaps for which evidence is still needed, in order of `since_ms`.
+    # Keys of the waiting gaps without enough witnesses, in order of `since_ms`.
     _searched: dict[int, None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -54,11 +57,11 @@ class Gaps:
         self._deadlines.add_all(Due.GAP_OVERDUE, overdue)
 
     def room(self) -> int:
-        """Number of unseen ids that a frame may add."""
+        """Maximum number of unseen ids that the next frame may add."""
         return MOST_UNSEEN if len(self._gaps) >= MANY_UNSEEN else MANY_UNSEEN
 
     def follows(self, key: int) -> bool:
-        """Whether an id is tracked here."""
+        """Whether the id is tracked as named but unseen."""
         return key in self._gaps
 
     def named(
@@ -95,14 +98,17 @@ class Gaps:
                 self._searched[key] = None
 
     def after_start_since_ms(self, key: int) -> int | None:
-        """Clock at which an id became a gap, Unix ms; None if the id is not a gap."""
+        """The channel's clock when an id became a gap, Unix ms; None if it did not."""
         gap = self._gaps.get(key)
         if gap is None or gap.state not in AFTER_START:
             return None
         return gap.since_ms
 
     def named_by_other_ms(self, key: int, by: int) -> int | None:
-        """Event time at which a participant except `by` first named an id, or None."""
+        """Event time at which a participant other than `by` first named an id.
+
+        None if no other participant has named the id.
+        """
         gap = self._gaps.get(key)
         mentions = [] if gap is None else gap.mentions
         return min([ms for who, ms in mentions if who != by], default=None)
@@ -112,7 +118,8 @@ class Gaps:
     ) -> None:
         """Look up the ids of waiting gaps in a participant's filter.
 
-        A rebroadcast has an old filter, which does not show what its owner lacks now.
+        A rebroadcast has an old filter. Therefore, only the filter of a first copy can
+        show that the participant lacks a message.
         """
         if by == UNKNOWN or not self._searched:
             return
@@ -137,7 +144,8 @@ class Gaps:
     def settle_time_passed(self, key: int, deadline_ms: int) -> bool:
         """Open a gap when its settle time has passed; return whether the gap is open.
 
-        If the gap now has another deadline, the call does nothing.
+        If the settle time does not end at `deadline_ms`, the call changes nothing and
+        returns False: `deadline_ms` belongs to an earlier gap of the same id.
         """
         gap = self._gaps.get(key)
         if gap is None or gap.since_ms + self._settings.settle_ms != deadline_ms:
@@ -148,7 +156,8 @@ class Gaps:
     def deadline_passed(self, key: int, deadline_ms: int) -> bool:
         """Decide the outcome of a gap; return whether the message is now lost.
 
-        If the gap now has another deadline, the call does nothing.
+        If `deadline_ms` is not the gap's deadline, the call changes nothing and returns
+        False: `deadline_ms` belongs to an earlier gap of the same id.
         """
         gap = self._gaps.get(key)
         if gap is None or self._deadline_of(gap) != deadline_ms:
@@ -171,7 +180,7 @@ class Gaps:
     def arrived(self, frame: SeenFrame, clock_ms: int) -> Gap | None:
         """Stop tracking an id whose first copy has arrived, and return its gap.
 
-        None if the id was not tracked.
+        The result is None if the id was not tracked.
         """
         key = frame.named.fingerprint
         gap = self._gaps.pop(key)
@@ -189,7 +198,11 @@ class Gaps:
         return gap
 
     def forget(self, key: int) -> None:
-        """Stop tracking an id that is no longer named, or that the limit evicts."""
+        """Stop tracking an id.
+
+        No history named the id for a retention window, or the limit of entries evicts
+        the id.
+        """
         state = self._gaps.state_of(key)
         self._gaps.remove(key)
         self._searched.pop(key, None)
@@ -198,7 +211,7 @@ class Gaps:
     def _move(
         self, key: int, gap: Gap, event: GapEvent, time_ms: int
     ) -> GapState | None:
-        """Apply an event; return the next state, or None if tracking ends."""
+        """Apply an event to a gap; return its next state, or None if tracking ends."""
         next_, counts = transition(gap.state, event)
         self._count(counts)
         if self._journal is not None:
@@ -234,9 +247,11 @@ class Gaps:
             self._searched.pop(key, None)
 
     def _could_have(self, frame: SeenFrame, gap: Gap) -> bool:
-        """Whether a filter without the id proves that its owner lacked the message.
+        """Whether the frame's sender could have had the gap's message when it sent.
 
-        The unseen message is earlier than the frame that first named it.
+        If so, and the frame's filter does not hold the id, the sender lacked the
+        message. The message is earlier than the frame that began the gap, so the
+        frame must be later than the frame that began the gap.
         """
         return (
             gap.naming is not None

@@ -1,8 +1,9 @@
 """The table of all figures of an SDS channel; see ``docs/figures.md``.
 
-Each section of docs/figures.md has a module in this package. To add a figure, add a
-field to `ChannelTotals` and an entry to a module. Metrics, report, pages, charts,
-history and the tables of the documentation are generated from the entry.
+Each module of this package has the figures of one or two sections of docs/figures.md.
+To add a figure, add a field to `ChannelTotals` and an entry to a module. Metrics,
+report, pages, charts, history and the tables of the documentation are generated from
+the entry.
 """
 
 from __future__ import annotations
@@ -80,7 +81,8 @@ _REPORT_ORDER = (
     "message_id_collisions",
     "deliveries",
     "gaps",
-    # Only this path has another position in the report than in `CHANNEL_FIGURES`.
+    # `gaps.retracted` comes after `gaps.open` in the report, but before `gaps.open` in
+    # `CHANNEL_FIGURES`.
     "gaps.retracted",
     "repair",
     "repair_timing",
@@ -94,10 +96,11 @@ _REPORT_ORDER = (
     "verdict",
     "reason",
 )
-"""Order of the report of release 0.5.0.
+"""Paths, or prefixes of paths, in the order that the report of release 0.5.0 has.
 
 The columns of the history have the same order, and users load the history's files by
-position. Therefore, never change this tuple; new figures come after its paths.
+the positions of columns. Therefore, never change this tuple. A figure whose path is not
+covered by the tuple comes last.
 """
 
 CHANNEL_FIGURES = FigureTable(
@@ -117,4 +120,4 @@ CHANNEL_FIGURES = FigureTable(
     charts=_CHARTS,
     report_order=_REPORT_ORDER,
 )
-"""All figures of a channel, in the order in which their metrics are exported."""
+"""All figures of a channel. Their order is the order in which metrics are exported."""

@@ -1,4 +1,4 @@
-"""Figures of the delivery to participants: docs/figures.md, 5."""
+"""Figures of deliveries of messages to participants: docs/figures.md, 5."""
 
 from __future__ import annotations
 

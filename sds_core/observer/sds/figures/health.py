@@ -1,4 +1,7 @@
-"""Figures of the verdict and of unreliable figures: docs/figures.md, 2, 8."""
+"""Figures of the verdict, and of events that make other figures unreliable.
+
+They are described in docs/figures.md, sections 2 and 8.
+"""
 
 from __future__ import annotations
 
