@@ -13,8 +13,8 @@ MOST_RECORDS = 200
 """Maximum number of tracked records per payload; later records are dropped.
 
 If a record is repeated, each repetition counts towards the limit. Deployed nodes send
-fewer than 20 records per payload. However, a payload of 150 kB has room for about 4,500 ids,
-and to process each id costs as much as to process a short payload.
+fewer than 20 records per payload. However, a payload of 150 kB has room for about 4,500
+ids. An id takes as much CPU time as a short payload.
 """
 
 MOST_PEERS = 500
