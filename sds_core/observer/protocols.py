@@ -20,10 +20,10 @@ ROOT_KIND = next(protocol.kind for protocol in PROTOCOLS if protocol.kind.at_roo
 
 
 def by_name(protocols: Iterable[AnyProtocol]) -> Mapping[str, AnyProtocol]:
-    """Return protocols by name. The record header ``protocol`` contains the name."""
+    """Return protocols by name. A name is a value of the record header ``protocol``."""
     return {protocol.name: protocol for protocol in protocols}
 
 
 def kinds_of(protocols: Iterable[AnyProtocol]) -> Kinds:
-    """Return a job's kinds of view: those of protocols, `TAPS` and `DEAD_LETTERS`."""
+    """Return a job's kinds of view: one per protocol, `TAPS`, and `DEAD_LETTERS`."""
     return Kinds([*(protocol.kind for protocol in protocols), TAPS, DEAD_LETTERS])

@@ -15,9 +15,10 @@ NO_SEQ = -1
 NO_HASH = 0
 
 MAX_AHEAD_MS = 60_000
-"""Maximum time by which a record's time may be later than its writing.
+"""Maximum difference between a record's time and the moment of its writing, ms.
 
-If the difference is larger, the record is a dead letter.
+If a record's time is later than its writing by more than this, the record is a dead
+letter.
 """
 
 SOURCES = frozenset({b"relay", b"store", b"filter", b"replay", b"simulator"})
@@ -32,7 +33,8 @@ DEFAULT_PROTOCOL = "sds"
 """Protocol of a record without the header ``protocol``."""
 
 Headers = Sequence[tuple[str, bytes | None]]
-"""Names and values, in order. If a name is repeated, its last value counts.
+"""Names and values of a record's headers, in the record's order. If a name is repeated,
+its last value counts.
 
 The names are in the form that `header_name` returns.
 """
@@ -54,7 +56,10 @@ class RawRecord(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """Total bytes of key, value and headers; approximate if names are not ASCII."""
+        """Total bytes of key, value and headers.
+
+        The number is approximate if the name of a header is not ASCII.
+        """
         size = len(self.key or b"") + len(self.value or b"")
         for name, value in self.headers:
             size += len(name) + len(value or b"")
@@ -62,15 +67,16 @@ class RawRecord(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """How one frame arrived in the topic.
+    """Where and when one frame arrived in the frames topic, and from which tap.
 
     Attributes:
         offset: Offset in the Kafka partition.
-        time_ms: Record time, Unix ms: the event time.
+        time_ms: Record time, which is the event time, Unix ms.
         clock_ms: Maximum record time in the partition up to this record, Unix ms.
         observer: Tap id; empty if the record names none.
         seq: Sequence number that the tap gave the record; `NO_SEQ` if it gave none.
-        waku_hash: Fingerprint of the Waku message hash; `NO_HASH` if none.
+        waku_hash: Fingerprint of the Waku message hash; `NO_HASH` if the record
+            has none.
         waku_hash_bytes: The Waku message hash, 32 bytes; empty if the record has none.
     """
 
@@ -84,7 +90,10 @@ class Arrival(NamedTuple):
 
 
 class TapHeaders(NamedTuple):
-    """The headers that the monitor uses; see also `Arrival`."""
+    """The values of a record's headers that the monitor uses.
+
+    For fields that `Arrival` also has, see `Arrival`.
+    """
 
     observer: str = ""
     seq: int = NO_SEQ
@@ -146,11 +155,11 @@ def header_name_bytes(name: str) -> bytes:
 
 @native
 def is_future(timestamp_ms: int, written_ms: int) -> bool:
-    """Whether a record's time is more than `MAX_AHEAD_MS` later than its writing.
+    """Whether a record's time is over `MAX_AHEAD_MS` later than its time of writing.
 
     `sds_core.observer.ahead` finds `written_ms`.
     """
-    # The difference is an unsigned integer, because it may exceed 2**63 ms.
+    # The difference may exceed 2**63 ms, so it is stored as an unsigned integer.
     lead_ms: Uint64 = uint64(timestamp_ms - written_ms)
     return timestamp_ms > written_ms and lead_ms > MAX_AHEAD_MS
 
@@ -176,7 +185,10 @@ def read_headers(
 
 @native
 def _usual(values: _Values) -> TapHeaders | None:
-    """Read headers in the usual form; None if `_checked` must read the headers."""
+    """Read headers that have the usual form.
+
+    If the headers have another form, return None. `_checked` then reads the headers.
+    """
     get = values.get
     observer, seq, waku_hash = get("observer"), get("seq"), get("waku-hash")
     waku_time = get("waku-timestamp", b"0")
@@ -227,7 +239,7 @@ def _checked(values: _Values, protocols: Collection[str]) -> TapHeaders:
     waku_hash = values.get("waku-hash", b"")
     if "waku-hash" in values and not _WAKU_HASH.fullmatch(waku_hash or b""):
         raise BadHeader("waku-hash", waku_hash)
-    # Hexadecimal digits in upper and lower case are equal.
+    # Hashes are equal if they differ only in upper and lower case.
     waku_hash = (waku_hash or b"").lower()
     _one_of(values, "source", SOURCES)
     protocol = DEFAULT_PROTOCOL
@@ -248,9 +260,10 @@ def _checked(values: _Values, protocols: Collection[str]) -> TapHeaders:
 
 
 def read_tap(headers: Iterable[tuple[str, bytes | None]]) -> TapHeaders:
-    """Read tap and sequence number of a record in which another header is invalid.
+    """Read tap and sequence number of a record that has an invalid header.
 
-    The record did arrive, so its sequence number must not count as missing.
+    The record did arrive, so its sequence number must not count as missing. If the tap
+    or the sequence number is invalid, return `NO_HEADERS`.
     """
     values = dict(headers)
     try:
@@ -265,7 +278,8 @@ def read_name(header: str, value: bytes | None) -> str:
     """Read a header that names a tap or peer; if the header is absent, return "".
 
     Raises:
-        BadHeader: The header's value is not UTF-8, or is too long for a name.
+        BadHeader: The header's value is not UTF-8, or has more than
+            `MAX_ID_CHARACTERS` characters.
     """
     name = _decoded(header, value)
     if len(name) > MAX_ID_CHARACTERS:

@@ -20,7 +20,10 @@ from sds_core.observer.snapshot import Snapshot, Views
 SCHEMA = 1
 
 Latencies = Sequence[tuple[str, int]]
-"""Pairs of message id and latency in milliseconds, in order of the messages' t0."""
+"""Pairs of message id and latency in milliseconds.
+
+The order is that of the event times of the messages' first copies.
+"""
 
 
 def build_report(
@@ -30,20 +33,20 @@ def build_report(
     incidents: Iterable[ChannelIncident] | None = None,
     others: Mapping[str, Iterable[ChannelIncident]] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Return the report; the views of the kind with `at_root` are at its top level.
+    """Return the report, which has the views of `ROOT_KIND` at its top level.
 
     Args:
         snapshot: The figures.
-        generated_at_ms: Wall time of the report, Unix ms. No other value comes from the
-            wall clock.
-        details: With ``--report-detail``, all definite acknowledgements of the views at
-            the top level, by view name. With these, the percentiles of latency are
-            exact.
-        incidents: With ``--report-detail``, all incidents of the views at the top
-            level. With incidents, the report also has the likely causes of bad
+        generated_at_ms: Wall time of the report, Unix ms. No other value in the report
+            comes from the wall clock.
+        details: All definite acknowledgements of the views at the top level, by view
+            name; None without ``--report-detail``. If given, the percentiles of latency
+            are exact.
+        incidents: All incidents of the views at the top level; None without
+            ``--report-detail``. If given, the report also has the likely causes of bad
             verdicts.
-        others: With ``--report-detail``, all incidents of each other kind of view, by
-            prefix.
+        others: All incidents of each other kind of view, by the kind's prefix; empty
+            without ``--report-detail``.
     """
     known = dict(others)
     if incidents is not None:
@@ -99,7 +102,8 @@ def _section(
                 one.as_object() for one in causes_of(snapshot, totals, views.kind)
             ]
     latencies: Latencies | None = None
-    # The acknowledgements of a forgotten view are missing, so the sum is not exact.
+    # If a view was forgotten, `details` lacks its acknowledgements. The percentiles of
+    # all views together are then not exact.
     if details is not None and views.remainder is None:
         latencies = [pair for pairs in details.values() for pair in pairs]
     section: dict[str, Any] = {

@@ -11,10 +11,10 @@ _MANY = 4_096
 """If a column has fewer rows than this, the first search builds the index."""
 
 _ROWS_PER_SEARCH = 2_000
-"""Searches scan a longer column. When the number of searches reaches one for each 2,000
-rows, the current search builds the index.
+"""A column with `_MANY` or more rows gets its index when the number of searches reaches
+the number of rows divided by this number.
 
-Building the index takes as long as a few scans.
+Earlier searches scan the column. Building the index takes as long as a few scans.
 """
 
 
@@ -26,8 +26,8 @@ class RowIndex:
     _slots: Int32s
     _count: int
     _mask: int
-    # The seed depends on all keys, so a sender would have to know every key to create
-    # ids that collide.
+    # The seed depends on all keys. To create ids that collide in the hash table, a
+    # hostile sender would have to know every key.
     _seed: Uint64
     _searches: int
     _is_made: bool
@@ -56,10 +56,10 @@ class RowIndex:
             slot = (slot + 1) & self._mask
 
     def _slot(self, key: int) -> int:
-        """Slot of a key, from a 64-bit mixing function (moremur, Evensen 2019).
+        """Slot of a key, by a 64-bit mixing function (moremur, Evensen 2019).
 
-        The function distributes even consecutive keys, such as sequence numbers,
-        evenly.
+        The function also distributes consecutive keys evenly, for example sequence
+        numbers.
         """
         first: Uint64 = 0x3C79AC492BA7B653
         second: Uint64 = 0x1C69B3F74AC4AE35

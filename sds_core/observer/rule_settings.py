@@ -1,4 +1,7 @@
-"""The settings as plain numbers, which compiled rules read without Python objects."""
+"""Copies the settings to plain numbers.
+
+Compiled rules read plain numbers without access to Python objects.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,10 @@ class RuleSettings:
             setattr(self, one.name, getattr(settings, one.name))
 
     def repair_window_ms(self, dialect: Dialect) -> int:
-        """Time within which a response answers a request of this dialect, ms."""
+        """Time after a repair request in which a response still answers it, ms.
+
+        `dialect` is the dialect of the request.
+        """
         if dialect is Dialect.NIM:
             return self.repair_window_nim_ms
         return self.repair_window_spec_ms

@@ -1,4 +1,4 @@
-"""Traces MVDS messages: their records in payloads, and what the views conclude."""
+"""Traces MVDS messages: lists each message's records, and conclusions about it."""
 
 from __future__ import annotations
 
@@ -53,20 +53,27 @@ RULES: Mapping[str, Rule] = {
         "acknowledged_in_time", "14", "acknowledged before the deadline"
     ),
 }
-"""What each note of a view means; the gravest is first."""
+"""For each kind of note in a view's journal, how a trace describes it.
+
+The gravest kind is first.
+"""
 
 UNDONE: Mapping[str, Sequence[str]] = {"unacknowledged": ("resolved",)}
 _MOST_EXCHANGES = 1_000
-"""Maximum number of distinct records that a trace shows for one message."""
+"""Maximum number of combinations of record type, sender and receiver that a trace shows
+for one message."""
 
 
 class MvdsTracing:
-    """How messages of MVDS are found and traced; see `Tracing`."""
+    """Finds and traces MVDS messages; see `Tracing`."""
 
     is_keyed = False
 
     def may_concern(self, value: bytes, query: Query) -> bool:
-        """Any payload may match, because a MESSAGE does not contain its own id."""
+        """Whether the value is not empty.
+
+        A MESSAGE does not contain its own id, so the value cannot be searched for ids.
+        """
         return len(value) > 0
 
     def subjects(
@@ -91,7 +98,7 @@ class MvdsTracing:
 
 
 class GroupTracer:
-    """Runs the views of the traced ids, and tracks the messages; see `Tracer`."""
+    """Collects evidence about messages from the views of their ids; see `Tracer`."""
 
     def __init__(self, subjects: Sequence[Subject], settings: ObserverSettings) -> None:
         self._messages = {
@@ -106,7 +113,7 @@ class GroupTracer:
         }
 
     def take(self, digests: Mapping[str, Sequence[ShardDigest]], clock_ms: int) -> None:
-        """Run the views of the traced ids; see `Tracer`."""
+        """Pass digests to the views of the traced ids; see `Tracer`."""
         for name, view in self._views.items():
             seen = in_order(digests.get(name, ()))
             for event in view.follow(self._passing(name, seen), clock_ms):
@@ -130,7 +137,8 @@ class GroupTracer:
                 for key, message in self._messages.items():
                     if shard_of(key) == name:
                         message.heard(one)
-                # A copy from another tap, or a duplicate, contains nothing new.
+                # If the payload is another tap's copy, or a duplicate, its records were
+                # already read.
                 if self._journal.copy is Copy.FIRST:
                     self._read(one)
             self._take_notes()
@@ -156,8 +164,8 @@ class _Message:
         self._people: dict[str, Person] = {}
         self._facts: dict[str, Any] = {}
         self._appeared_ms: int | None = None
-        # For each type, sender and receiver: time of the latest record, and number of
-        # records.
+        # For each combination of record type, sender and receiver: time of the latest
+        # such record, and number of such records.
         self._sent: dict[tuple[RecordType, str, str], tuple[int, int]] = {}
 
     def heard(self, payload: SeenPayload) -> None:

@@ -16,17 +16,20 @@ STEP_MS = 10_000
 
 
 class Rule(msgspec.Struct, array_like=True, frozen=True):
-    """The settings of the rule for the verdict.
+    """The settings from which the verdict on a group is derived.
 
-    The window stores them for the code that joins the parts of a group.
+    A `Window` stores its settings, because the code that joins the parts of a group
+    reads them there.
 
     Attributes:
-        warm_up_ms: How long after a group's first record the verdict is `warming_up`.
-        percent: Percentage of unacknowledged pairs above which a group is failing.
+        warm_up_ms: Length of the period after a group's first record in which the
+            verdict is `warming_up`.
+        percent: Percentage of unacknowledged pairs of message and receiver above which
+            a group is failing.
         ack_deadline_ms: Time after which a MESSAGE without an ACK counts as
             unacknowledged.
-        horizon_ms: A tap that shows no traffic of a group for this time is no longer
-            listed for the group.
+        horizon_ms: If a tap sends no record of a group for this time, the group no
+            longer lists the tap.
     """
 
     window_ms: int = 0
@@ -48,15 +51,16 @@ class Rule(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Window(msgspec.Struct, array_like=True):
-    """The evidence for the verdict on a group. Times are times of the clock, Unix ms.
+    """The evidence for the verdict on a group. Times are in the view's clock, Unix ms.
 
     Attributes:
-        began_ms: Clock at the group's first record; None before it.
+        began_ms: Clock at the group's first record; None before that record.
         message_ms: Clock at the group's latest MESSAGE; None before the first MESSAGE.
-        ended: For each step, the number of pairs of message and receiver that were
-            decided. The key is the end of the step.
-        unacknowledged: For each step, the number of those pairs that are still
-            unacknowledged.
+        ended: For each step, the number of pairs of message and receiver for which the
+            wait for an ACK ended, with or without an ACK. The key is the end of the
+            step.
+        unacknowledged: For each step, the number of pairs whose deadline passed in the
+            step, and which are still unacknowledged.
         unanswered: For each step, the number of requests whose deadline passed without
             an answer.
         taps: For each tap, the clock at its latest payload with a record of the group.
@@ -72,7 +76,7 @@ class Window(msgspec.Struct, array_like=True):
     rule: Rule = Rule()
 
     def at(self, clock_ms: int) -> Window:
-        """Return the window at this moment, without events that have left it."""
+        """Return a copy of the window without the events that left it by `clock_ms`."""
         edge_ms = clock_ms - self.rule.window_ms
         taps_ms = clock_ms - self.rule.horizon_ms
         return Window(
@@ -88,7 +92,7 @@ class Window(msgspec.Struct, array_like=True):
     def verdict(
         self, clock_ms: int, unacknowledged: int, unanswered: int
     ) -> tuple[Verdict, str]:
-        """Return the first verdict that applies at this moment, and its reason."""
+        """Return the verdict that follows from both counts, and its reason."""
         rule = self.rule
         if self.began_ms is None or clock_ms <= self.began_ms + rule.warm_up_ms:
             return Verdict.WARMING_UP, "warming_up"
@@ -108,7 +112,10 @@ class Window(msgspec.Struct, array_like=True):
         return self.verdict(clock_ms, unacknowledged, sum(self.unanswered.values()))
 
     def judge_without(self, clock_ms: int, excused: Excused) -> tuple[Verdict, str]:
-        """Return verdict and reason without the excused evidence; see `ViewTotals`."""
+        """Return verdict and reason if excused evidence does not count.
+
+        See `ViewTotals.verdict_without`.
+        """
 
         def count(found: Mapping[int, int]) -> int:
             lead_ms = self.rule.ack_deadline_ms + STEP_MS
@@ -123,7 +130,7 @@ class Window(msgspec.Struct, array_like=True):
 
 
 def joined(windows: Sequence[Window]) -> Window:
-    """Join the windows of one or more parts of a group."""
+    """Join the windows of the parts of one group into one window."""
     began = [one.began_ms for one in windows if one.began_ms is not None]
     messages = [one.message_ms for one in windows if one.message_ms is not None]
     return Window(
@@ -143,7 +150,10 @@ def step_after(time_ms: int) -> int:
 
 
 def count_in(steps: dict[int, int], time_ms: int, number: int = 1) -> None:
-    """Add a number to the count of a time's step; if the sum is 0, remove the step."""
+    """Add a number to the count of the step that contains a time.
+
+    If the sum is 0, remove the step.
+    """
     step = step_after(time_ms)
     steps[step] = steps.get(step, 0) + number
     if not steps[step]:

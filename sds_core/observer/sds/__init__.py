@@ -1,1 +1,1 @@
-"""Everything that the observer concludes from SDS traffic; each channel has a view."""
+"""The rules by which the observer judges SDS traffic, with one view per channel."""

@@ -23,16 +23,16 @@ from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.wire import FrameKind
 
 _MOST_WITNESSES = 64
-"""Maximum number of witnesses of a message.
+"""Maximum number of witnesses that are stored for a message.
 
-With 64 witnesses, a message can be probably acknowledged even if filters have a
-false-positive rate of 0.8. The limit is necessary because untrusted senders may invent
-names.
+64 witnesses are enough for a probable acknowledgement even if their filters have a
+false-positive rate of 0.8. Without a limit, an untrusted sender could invent any number
+of witnesses.
 """
 
 
 class DefiniteAcknowledgement(msgspec.Struct, array_like=True, tag=True):
-    """One definite acknowledgement, for the report with ``--report-detail``."""
+    """One definite acknowledgement; the option ``--report-detail`` reports it."""
 
     message_id: str
     t0_ms: int
@@ -42,7 +42,7 @@ class DefiniteAcknowledgement(msgspec.Struct, array_like=True, tag=True):
 @native
 @dataclass(slots=True)
 class Acknowledgements:
-    """Tracks each content message until its acknowledgement or its deadline."""
+    """Tracks whether and when each content message is acknowledged."""
 
     _settings: RuleSettings
     _totals: ChannelTotals
@@ -55,12 +55,14 @@ class Acknowledgements:
     _loaded_ms: int
     _journal: Journal | None
     _definite: list[DefiniteAcknowledgement] = field(default_factory=list)
-    # Recent messages that are not acknowledged, the newest last.
+    # Fingerprints of the messages in the retention window that are not acknowledged,
+    # the newest last.
     _unacknowledged: dict[int, None] = field(default_factory=dict)
-    # Messages before their deadline whose `opportunity` is not yet set, the newest
-    # last.
+    # Fingerprints of the messages whose deadline has not passed and whose
+    # `opportunity` is not yet set, the newest last.
     _unjudged: dict[int, None] = field(default_factory=dict)
-    # Event times of messages whose deadline has not passed.
+    # By fingerprint: event times of the unacknowledged messages whose deadline has not
+    # passed.
     _in_flight: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -79,11 +81,14 @@ class Acknowledgements:
         return self._messages.get(key)
 
     def is_recent(self, message: Message, clock_ms: int) -> bool:
-        """Whether a message is in the retention window, so frames still affect it."""
+        """Whether a message is in the retention window.
+
+        Frames do not affect a message outside the window.
+        """
         return clock_ms <= message.seen_ms + self._settings.horizon_ms
 
     def first_copy(self, frame: SeenFrame, clock_ms: int) -> Message:
-        """Start to track a message, because its first copy was seen."""
+        """Start to track a message whose first copy is `frame`."""
         sender = self._participants.index(frame.sender)
         others = self._participants.active_others(
             sender, frame.time_ms, self._settings.probable_witnesses
@@ -134,16 +139,17 @@ class Acknowledgements:
         """Look up unacknowledged messages of other senders in a frame's filter.
 
         Call `mentioned` for the frame's causal history first. If the filter holds a
-        message, the message gets a witness. If the filter lacks it although the frame
-        could have acknowledged it, the message had an opportunity. A frame cannot
-        acknowledge messages from before its sender's latest return from a long silence.
+        message, the frame's sender becomes a witness of the message. If the filter
+        lacks a message that the frame could have acknowledged, `opportunity` is set for
+        the message. If the frame's sender has returned from a long silence, its frames
+        cannot acknowledge messages from before this return.
 
         Args:
             frame: The frame.
             by: The frame's sender: participant index or `UNKNOWN`.
             clock_ms: The channel's clock.
-            is_first_copy: Whether the frame is a first copy; the filters of other
-                frames are old.
+            is_first_copy: Whether the frame is a first copy. If not, the frame is a
+                rebroadcast, and its filter is as old as its first copy.
         """
         is_opportunity = is_first_copy and frame.kind is not FrameKind.EPHEMERAL
         if by == UNKNOWN or not (is_opportunity or frame.filter is not None):
@@ -155,10 +161,10 @@ class Acknowledgements:
             if excess > 0:
                 self._totals.leave_out(LeftOut.SEARCH, excess)
         filter_, time_ms = frame.filter, frame.time_ms
-        # The participant may have been offline when messages before this time were
-        # sent.
+        # If a message was sent before this time, the participant may have been offline
+        # then.
         returned_ms: int = self._deliveries.returned_ms(by)
-        # Each pair has a message, and True if the filter holds the message.
+        # Pairs of a message and whether the filter holds the message.
         found: list[tuple[Message, bool]] = []
         keys: Iterable[int] = islice(reversed(self._unacknowledged), searched)
         if filter_ is None:
@@ -261,7 +267,7 @@ class Acknowledgements:
         return min(self._in_flight.values(), default=None)
 
     def forget_ids(self, clock_ms: int) -> None:
-        """Drop the stored ids, hashes and hints that no later frame can need."""
+        """Drop ids, Waku hashes and retrieval hints that no later frame can need."""
         since_ms = clock_ms - self._settings.horizon_ms
         self._messages.keep_ids_of(self._deliveries.orders_of_use(), since_ms)
 

@@ -16,23 +16,25 @@ from sds_core.observer.sds.totals import BloomGauge, ChannelTotals
 from sds_core.wire import estimated_ids, false_positive_rate
 
 _LEAST_GROWTH_MS = 60_000
-"""Minimum time over which a filter's growth is estimated, because ids arrive in
-bursts."""
+"""Minimum time over which a filter's growth is estimated.
+
+Ids arrive in bursts, so an estimate over a shorter time would be wrong.
+"""
 
 _FAR_MS = 365 * 86_400_000
-"""If a filter needs more time than this to reach its limit, it counts as not
-growing."""
+"""If a filter needs more time than this to reach the limit of the false-positive rate,
+the filter counts as not growing."""
 
 
 class EpochState(msgspec.Struct, array_like=True):
-    """Counts of messages by participant, in one epoch of the rate limit.
+    """How many messages each participant sent in one epoch of the rate limit.
 
     Attributes:
         number: Number of the epoch: Unix ms // `ObserverSettings.epoch_ms`.
-        sent: Number of first copies and retries of each participant in the epoch, by
-            participant index.
-        last_max: Number of messages from the participant that sent the most messages in
-            the previous epoch.
+        sent: Number of first copies and retries that each participant sent in the
+            epoch. The key is the participant index.
+        last_max: Maximum number of messages that one participant sent in the previous
+            epoch.
     """
 
     number: int = 0
@@ -41,14 +43,14 @@ class EpochState(msgspec.Struct, array_like=True):
 
     @property
     def most(self) -> int:
-        """Number of messages from the participant that sent the most messages."""
+        """Maximum number of messages that one participant sent in the epoch."""
         return max(self.sent.values(), default=0)
 
 
 @native
 @dataclass(slots=True)
 class Capacity:
-    """Counts bytes, and sets the gauges of filters and current activity."""
+    """Counts bytes, and sets the gauges of filters, participants and message rates."""
 
     _settings: RuleSettings
     _totals: ChannelTotals
@@ -70,7 +72,7 @@ class Capacity:
         self._totals.repair_bytes_response += sum(frame.sizes)
 
     def sent_by(self, by: int, clock_ms: int) -> None:
-        """Count a first copy or retry of a participant in the epoch."""
+        """Count a first copy or retry that a participant sent in the current epoch."""
         self._begin_epoch(clock_ms)
         if by != UNKNOWN:
             self._epoch.sent[by] = self._epoch.sent.get(by, 0) + 1
@@ -87,7 +89,7 @@ class Capacity:
         totals.bloom_worst = self._worst_filter(clock_ms)
 
     def filter_of(self, by: int) -> BloomGauge | None:
-        """The newest filter of a participant; None if it is not tracked."""
+        """The newest filter of a participant; None if no filter of it is tracked."""
         trace = self._filters.traces.get(by)
         return None if trace is None else self._gauge(trace)
 
@@ -96,7 +98,7 @@ class Capacity:
         return self._epoch.sent.get(by, 0)
 
     def next_change_ms(self, clock_ms: int) -> int | None:
-        """Deadline after which a gauge may change without a frame, Unix ms, or None."""
+        """When a gauge may next change without a frame, Unix ms; None if never."""
         lately_ms = self._settings.lately_ms
         ends = [t.time_ms + lately_ms for t in self._filters.traces.values()]
         changes = [end for end in ends if end >= clock_ms]
@@ -124,8 +126,8 @@ class Capacity:
     def _one_percent_ms(self, trace: FilterTrace) -> int | None:
         """See `BloomGauge`.
 
-        The false-positive rate is 1 % if the fill X/m is 0.01^(1/k). The filter then
-        holds -(m/k) ln(1 - X/m) ids.
+        The false-positive rate is 1 % if X/m, the share of set bits, is 0.01^(1/k). The
+        filter then holds -(m/k) ln(1 - X/m) ids.
         """
         if trace.grown_from is None:
             return None

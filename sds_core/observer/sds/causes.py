@@ -1,8 +1,8 @@
 """Finds likely causes of a bad verdict on a channel (docs/figures.md, 12).
 
-Each rule needs several failures, and checks that the failures do not have a common
-property by chance. For example, the rule for a common sender applies only if other
-participants sent messages too.
+Each rule needs several failures with a common property, and checks that the failures
+do not have this property by chance. For example, the rule for a common sender applies
+only if other participants sent messages too.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ LEAST = 3
 """Minimum number of failed messages or deliveries on which a cause is based."""
 
 CHANCE = 0.001
-"""Maximum probability that all failures concern the same sender or participant by
-chance.
+"""If all failures concern the same sender or participant, this is a cause only if the
+probability of such a coincidence is at most this number.
 
-The probability is computed for equal risks of all senders or participants.
+The computation assumes that all senders or participants have the same risk of failure.
 """
 
 _NAMED_LATE_MS = 60_000
-"""Maximum time from the end of a capture gap to the first history that names a message
-sent in the gap."""
+"""A capture gap can explain a lost message only if a history first names the message at
+most this time after the gap."""
 
 _GAP_SHARE = 2
 """The capture gaps of a tap can be a cause only if their total length is at most the
@@ -195,7 +195,8 @@ def _tap_gap(evidence: Evidence, around: Surroundings) -> Cause | None:
         return None
     settings = around.settings
     window_ms = settings.verdict_window_ms
-    # A message and all evidence of its arrival are normally seen before its deadline.
+    # Even if a message was sent before a capture gap, the gap can hide the message's
+    # acknowledgement, unless the message's deadline is before the gap.
     before_ms = settings.ack_deadline_ms
     for name, holes in around.holes.items():
         recent = [
@@ -223,7 +224,10 @@ def _tap_gap(evidence: Evidence, around: Surroundings) -> Cause | None:
 def _lie_in(
     found: Iterable[Found], holes: Iterable[tuple[int, int]], before: int, after: int
 ) -> bool:
-    """Whether all evidence begins in capture gaps, extended by `before` and `after`."""
+    """Whether each piece of evidence begins in a capture gap.
+
+    Each gap is extended by `before` at its start and by `after` at its end, ms.
+    """
     return all(
         any(
             from_ms - before - STEP_MS <= since_ms <= to_ms + after + STEP_MS

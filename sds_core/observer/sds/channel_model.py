@@ -1,7 +1,7 @@
-"""Derives what a passive observer can conclude from the frames of one channel.
+"""Draws all conclusions about one channel from its frames.
 
-`ChannelView` passes each frame and each time of the clock to the model. The division of
-frames into batches does not affect the result.
+`ChannelView` passes each frame and each new time of the clock to the model. How the
+frames are divided into batches does not affect the result.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _SWEEP_MS = 60_000
 
 @native
 class ChannelModel:
-    """Tracks acknowledgement, delivery, dependencies and repair of a channel."""
+    """Tracks acknowledgement, delivery, dependencies and repair of messages."""
 
     _settings: RuleSettings
     _totals: ChannelTotals
@@ -176,7 +176,7 @@ class ChannelModel:
         return self._participants.names()
 
     def pack(self) -> ChannelState:
-        """Return the state with all changes since it was loaded."""
+        """Write all changes to the state that was loaded, and return this state."""
         state = self._state
         state.copies = self._copies.state()
         state.deliveries = self._deliveries.state()
@@ -203,7 +203,7 @@ class ChannelModel:
         return True
 
     def pass_to(self, clock_ms: int) -> None:
-        """Set the clock to a later time, and act at each deadline that it passes."""
+        """Set the clock to a later time, and process each deadline before that time."""
         while self.next_moment() < clock_ms:
             moment_ms: int = self.next_moment()
             for deadline_ms, due, key in self._deadlines.passed(moment_ms + 1):
@@ -239,7 +239,7 @@ class ChannelModel:
         self._capacity.summarise(clock_ms)
 
     def drain(self) -> list[DefiniteAcknowledgement | Incident]:
-        """Return acknowledgements and incidents since the last call."""
+        """Return definite acknowledgements and incidents since the last call."""
         self._totals.participant_table = pack_participants(
             self._participants,
             self._deliveries,
@@ -286,7 +286,8 @@ class ChannelModel:
     def _broadcast(self, frame: SeenFrame, clock_ms: int) -> None:
         self._count(frame)
         if frame.time_ms < clock_ms - self._settings.horizon_ms:
-            # An earlier frame with this id may have been forgotten.
+            # An earlier frame with this id may already be forgotten, so it is unknown
+            # whether this frame is a first copy.
             return
         by = self._participants.index(frame.sender)
         sight = self._own_ids.follow(frame, clock_ms)
@@ -303,8 +304,8 @@ class ChannelModel:
         self, frame: SeenFrame, by: int, sight: Sight, clock_ms: int
     ) -> None:
         is_first_copy = sight is not Sight.AGAIN
-        # If a history named the id before this frame was seen, the frame was composed
-        # long ago.
+        # If a history named the frame's id before the frame was seen, the frame was
+        # composed long ago. What its sender lacked then, the sender may have now.
         proves_lack = sight is Sight.FIRST
         if self._journal is not None:
             self._journal.is_first = proves_lack
@@ -367,7 +368,10 @@ class ChannelModel:
             )
 
     def _read_history(self, frame: SeenFrame, by: int, after_start: int) -> None:
-        """Process a history; its last `after_start` ids were sent after the warm-up."""
+        """Process the causal history of a frame.
+
+        The messages of its last `after_start` ids were sent after the warm-up.
+        """
         clock_ms, time_ms = self._state.clock_ms, frame.time_ms
         naming = before_start = GapEvent.NAMED_BEFORE_START
         if self._health.in_warm_up(clock_ms):
@@ -383,7 +387,7 @@ class ChannelModel:
         for named in frame.history:
             place += 1
             key: int = named.fingerprint
-            # This shortcut suffices for most ids in a healthy channel.
+            # In a healthy channel, most ids need only this fast update.
             if naming is not before_start and messages.name_settled(
                 key, named.hint, clock_ms
             ):
@@ -430,10 +434,10 @@ class ChannelModel:
             self._sweep(clock_ms // _SWEEP_MS * _SWEEP_MS)
 
     def _evict(self) -> None:
-        """Drop the oldest messages, gaps and requests beyond the limit.
+        """Drop the oldest messages, gaps, ids and requests that exceed the limit.
 
-        This must be called directly after each frame, so that the result does not
-        depend on batches.
+        Call this directly after each frame. Otherwise, the result would depend on how
+        the frames are divided into batches.
         """
         limit: int = self._settings.remembered
         while len(self._messages) > limit:
@@ -460,8 +464,8 @@ class ChannelModel:
         self._deliveries.forget_old(sweep_ms)
         self._segments.forget_before(sweep_ms - self._settings.segment_idle_ms)
         self._acknowledgements.forget_ids(sweep_ms)
-        # If a participant is silent since `silent_ms`, the participant is inactive for
-        # all messages in the retention window.
+        # If a participant has been silent since `silent_ms`, the participant does not
+        # count as active for any message in the retention window.
         silent_ms = edge_ms - self._settings.horizon_ms
         self._filters.forget_before(silent_ms)
         self._deliveries.forget_silent_since(silent_ms)

@@ -23,18 +23,19 @@ BLOB_VERSION = 7
 from 1 on can be decoded.
 
 Version 3 adds a field at the end of the state. This change needs a new version, because
-a release that ignores the field would lose per-minute aggregates. Version 4 adds the
-checksum. Version 5 stores messages, gaps and requests as tables. Version 6 adds
-segments, and stores no bytes for absent ids, hashes and witnesses. Version 7 adds sync
-frames, bounds of the forgotten messages, and the filters of the warm-up.
+an older release would ignore the field and lose per-minute aggregates. Version 4 adds
+the checksum. Version 5 stores messages, gaps and requests as tables. Version 6 adds
+segments, and stores no bytes for absent ids, hashes and witnesses. Version 7 adds the
+ids of sync frames, the newest time and the highest Lamport timestamps of forgotten
+messages, and the filters of the warm-up.
 """
 
 CHECKSUM_SINCE = 4
-"""First version of the blobs that has a checksum."""
+"""The first blob version that has a checksum."""
 
 
 class ChannelState(msgspec.Struct, array_like=True):
-    """The state that a view keeps between two batches, besides its totals.
+    """The state that a channel's view keeps between batches, except its totals.
 
     Fields are stored by position: never change their order, and add fields only at the
     end, with a default.
@@ -54,7 +55,8 @@ class ChannelState(msgspec.Struct, array_like=True):
     epoch: EpochState = msgspec.field(default_factory=EpochState)
     minutes: MinutesState = msgspec.field(default_factory=MinutesState)
     heads: dict[int, HistoryHead] = {}
-    # Clock at the latest record; None in a state of a release before 0.8.0.
+    # Clock at the channel's latest record; None before the first record, and in a state
+    # that a release before 0.8.0 wrote.
     heard_ms: int | None = None
     segments: SegmentsState = msgspec.field(default_factory=SegmentsState)
     seen_ids: PackedTable = msgspec.field(default_factory=PackedTable)

@@ -30,14 +30,15 @@ from sds_core.observer.sds.totals import ChannelMinute, ChannelTotals
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 
 _OLD_VERSION = 4
-"""Newest version of blobs that do not store messages as a table."""
+"""The newest blob version that does not store messages as a table."""
 
 _SENDERS_SINCE = 7
-"""First version of blobs that stores when content last named its sender."""
+"""The first blob version that stores the time of the latest content frame that
+names its sender."""
 
 _MOMENTARY = {"evidence": None, "participant_table": b"", "suspects": None}
-"""Values that replace momentary figures in minutes and in the totals of forgotten
-views."""
+"""Momentary fields of the totals, with the values that replace them in per-minute
+aggregates and in the totals of forgotten views."""
 
 ChannelEvent = DefiniteAcknowledgement | Incident | ChannelMinute | Forgotten
 """The types of events that `ChannelView.apply` returns."""
@@ -45,10 +46,10 @@ ChannelEvent = DefiniteAcknowledgement | Incident | ChannelMinute | Forgotten
 
 @native
 class ChannelView:
-    """Tracks what a passive observer can conclude from the frames of one channel.
+    """Tracks one channel, as far as its frames show a passive observer its state.
 
-    After a silence of `forget_ms`, a channel is forgotten. A later frame then starts a
-    new channel with the same name.
+    If the channel is silent for longer than `forget_ms`, the view forgets the channel.
+    A later frame then starts a new channel with the same name.
     """
 
     _settings: ObserverSettings
@@ -101,10 +102,11 @@ class ChannelView:
     def apply(
         self, digests: Iterable[ChannelDigest], clock_ms: int
     ) -> list[ChannelEvent]:
-        """Process the next frames, then set the clock, Unix ms.
+        """Process the next frames, then set the clock to `clock_ms`, Unix ms.
 
         The result has definite acknowledgements, then incidents, then minutes. If the
-        channel was forgotten, all events from before it was forgotten come first.
+        channel is forgotten in this call, all events of the forgotten channel come
+        before those of the new channel.
         """
         frames = [frames_of(digest) for digest in digests]
         if len(frames) == 1:
@@ -127,14 +129,14 @@ class ChannelView:
 
     @property
     def model(self) -> ChannelModel:
-        """The model, from which a trace reads facts that are not in the notes."""
+        """The model; a trace reads from it the facts that the journal does not have."""
         return self._model
 
     def forget(self) -> list[ChannelEvent]:
         """Forget the channel; see `View.forget`.
 
-        The result contains the last figures as the figures of the previous minute; see
-        `Minutes.finish`.
+        The result has the channel's last figures, stored for the minute before the
+        current minute; see `Minutes.finish`.
         """
         if self.is_forgotten:
             return []
@@ -152,7 +154,7 @@ class ChannelView:
 
     @property
     def next_deadline_ms(self) -> int | None:
-        """Deadline after which `apply` is due even without frames; None if never."""
+        """When `apply` is due even without frames, Unix ms; None if never."""
         clock_ms = self._state.clock_ms
         pending = (
             *self._model.pending_ms(),
@@ -173,7 +175,7 @@ class ChannelView:
         return heard_ms + self._settings.forget_ms
 
     def _end_of_silence(self, clock_ms: int) -> list[ChannelEvent]:
-        """If a frame ends a long silence, forget the channel before this frame."""
+        """If the channel was silent for longer than `forget_ms`, forget the channel."""
         until_ms = self._silent_until_ms
         if until_ms is None or clock_ms <= until_ms:
             return []
@@ -184,7 +186,10 @@ class ChannelView:
         return [*self._model.drain(), *self._minutes.take()]
 
     def _advance(self, clock_ms: int) -> None:
-        """Set the clock to a later time, and check each minute that ended by then."""
+        """Set the clock to a later time.
+
+        For each minute that ended by then, emit the figures if they changed.
+        """
         clock_ms = max(clock_ms, self._state.clock_ms)
         while True:
             end_ms: int = self._next_minute_end_ms()
@@ -196,7 +201,7 @@ class ChannelView:
         self._model.pass_to(clock_ms)
 
     def _next_minute_end_ms(self) -> int:
-        # In a state from an earlier release, `next_moment` may be before the clock.
+        # If an earlier release wrote the state, `next_moment` may be before the clock.
         moment_ms: int = max(self._model.next_moment(), self._state.clock_ms)
         self._minutes.might_change(moment_ms)
         return self._minutes.check_ms

@@ -25,7 +25,7 @@ class Copy(enum.Enum):
 
 
 class PackedBroadcasts(msgspec.Struct, array_like=True):
-    """The latest broadcast of each distinct frame: encoded columns in order of age.
+    """The latest broadcast of each distinct frame, oldest first, in encoded columns.
 
     Attributes:
         contents: Fingerprints of the frames, encoded by `pack_ints`, shape (n,).
@@ -44,7 +44,7 @@ class PackedBroadcasts(msgspec.Struct, array_like=True):
 
     @classmethod
     def of(cls, broadcasts: Memory) -> PackedBroadcasts:
-        """Encode the broadcasts in a memory."""
+        """Encode the broadcasts that a memory holds."""
         contents, clocks, times, with_hash = broadcasts.columns()
         return cls(
             pack_row(view(contents), True),
@@ -54,7 +54,7 @@ class PackedBroadcasts(msgspec.Struct, array_like=True):
         )
 
     def unpacked(self, limit: int) -> Memory:
-        """Decode the broadcasts into a memory with the given limit."""
+        """Decode the broadcasts into a memory of at most `limit` broadcasts."""
         times = unpacked_row(self.times, True, True)
         delays = unpacked_row(self.delays, False, False)
         if len(delays) != len(times):
@@ -69,9 +69,10 @@ class CopiesState(msgspec.Struct, array_like=True):
     """Encoded form of `Copies`.
 
     Attributes:
-        numbers: Sequence numbers seen, by tap.
-        hashes: Fingerprints of Waku hashes seen.
-        observers: The channel's clock at the latest frame of each tap, Unix ms.
+        numbers: Sequence numbers that were seen from each tap, by tap id.
+        hashes: Fingerprints of the Waku hashes that were seen.
+        observers: The channel's clock at the latest frame from each tap, Unix ms, by
+            tap id.
     """
 
     numbers: dict[str, Remembered] = {}
@@ -82,7 +83,10 @@ class CopiesState(msgspec.Struct, array_like=True):
 
 @native
 class Copies:
-    """Distinguishes broadcasts from further copies of them, in the retention window."""
+    """Distinguishes new broadcasts from further copies of earlier broadcasts.
+
+    Only broadcasts in the retention window are remembered.
+    """
 
     _settings: RuleSettings
     _totals: ChannelTotals
@@ -108,7 +112,10 @@ class Copies:
         self._observers = state.observers
 
     def classify(self, frame: SeenFrame, clock_ms: int) -> Copy:
-        """Classify and remember a frame; a tap beyond `MOST_TAPS` counts as unknown."""
+        """Classify and remember a frame.
+
+        If `MOST_TAPS` taps are known, any further tap counts as unknown.
+        """
         if self._knows_tap(frame.observer):
             self._observers[frame.observer] = clock_ms
             if self._is_duplicate(frame, clock_ms):
@@ -121,7 +128,7 @@ class Copies:
         return Copy.BROADCAST
 
     def forget_before(self, clock_ms: int) -> None:
-        """Drop entries from before this time of the clock, Unix ms."""
+        """Drop entries that were last seen before this time of the clock, Unix ms."""
         for observer in list(self._numbers):
             numbers = self._numbers[observer]
             numbers.forget_before(clock_ms)
@@ -134,14 +141,14 @@ class Copies:
 
     @property
     def oldest_ms(self) -> int | None:
-        """Clock of the oldest entry, Unix ms; None without entries."""
+        """Clock when the oldest entry was last seen, Unix ms; None if no entries."""
         oldest = [numbers.oldest_ms for numbers in self._numbers.values()]
         oldest += self._observers.values()
         oldest += (self._hashes.oldest_ms, self._broadcasts.oldest_ms)
         return min([ms for ms in oldest if ms is not None], default=None)
 
     def observers(self) -> list[str]:
-        """Ids, sorted, of the taps that saw the channel in the retention window."""
+        """Sorted ids of the taps that mirrored the channel in the retention window."""
         return sorted(self._observers)
 
     def state(self) -> CopiesState:

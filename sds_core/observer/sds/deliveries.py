@@ -1,9 +1,9 @@
 """Tracks the delivery of each message to each participant (docs/figures.md, 5).
 
 A bloom filter has no false negatives. If a frame's filter does not hold a message that
-could have arrived before the frame, the frame's sender lacks the message. Each pair of
-message and participant is judged only when the participant sends a frame, and then from
-this frame alone.
+could have reached the frame's sender before the frame, the sender lacks the message.
+Whether a participant has a message is judged only when the participant sends a frame,
+and only by the history and the filter of this frame.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ from sds_core.wire import FrameKind
 _NEVER = -(1 << 62)
 
 _LOSSES_PER_FRAME = 25
-"""Maximum number of deliveries that are counted as lost or recovered because of one
-frame."""
+"""Maximum number of losses that one frame's filter can add or retract."""
 
 
 class DeliveriesState(msgspec.Struct, array_like=True):
@@ -38,9 +37,9 @@ class DeliveriesState(msgspec.Struct, array_like=True):
 
     Attributes:
         receivers: Receivers by participant index.
-        undelivered: For each message that was ever lost to a participant: the event
-            time of the first frame that showed the lack, and the clock when the loss
-            was found. The key is the message's order.
+        undelivered: For each message that ever counted as lost to any participant: the
+            event time of the first frame that showed the lack, and the channel's clock
+            when the first loss was found. The key is the message's order.
     """
 
     receivers: dict[int, PackedReceiver] = {}
@@ -87,8 +86,8 @@ class Deliveries:
         self._filters = filters
         self._health = health
         self._messages = messages
-        # Order of the oldest message in the retention window; no later message was
-        # dropped.
+        # Order of the oldest message in the retention window. All messages with higher
+        # orders are still remembered.
         self._oldest = totals.messages
         first = messages.first_seen_since(clock_ms - settings.horizon_ms)
         if first is not None:
@@ -96,7 +95,7 @@ class Deliveries:
         self.receivers = {
             by: packed.unpacked() for by, packed in state.receivers.items()
         }
-        # Total number of messages that wait, over all receivers.
+        # Number of messages in `Receiver.waiting`, summed over all receivers.
         self._awaited = 0
         for one in self.receivers.values():
             self._awaited += one.waiting_count
@@ -116,17 +115,18 @@ class Deliveries:
     ) -> None:
         """Derive from a first copy which messages its sender has or lacks.
 
-        Call this before `Participants.spoke` records the frame as activity, because a
-        participant is expected to receive a message only if the participant was active
-        before the message.
+        Call this before `Participants.spoke` records the frame as activity of its
+        sender. A participant is expected to receive a message only if the participant
+        was active before the message was sent.
 
         Args:
             frame: The first copy.
             by: Participant index or `UNKNOWN`.
             clock_ms: The channel's clock.
             is_newest: Whether the frame's filter is the participant's newest.
-            proves_lack: Whether the frame was composed shortly before it was sent, so
-                that the participant lacks all messages that are not in its filter.
+            proves_lack: Whether the frame was composed shortly before it was sent. If
+                so, the participant now lacks the messages that the frame's filter does
+                not hold.
         """
         self.forget_old(clock_ms)
         if by == UNKNOWN:
@@ -161,8 +161,8 @@ class Deliveries:
         named: Named
         for named in frame.history:
             order: int = messages.order_of(named.fingerprint)
-            # Messages outside the window are not judged, but may be remembered because
-            # histories name them.
+            # A message that is older than the retention window is not judged. Such a
+            # message may still be remembered, because histories name it.
             if order >= self._oldest and order in waiting:
                 orders.add(order)
         return messages.by_orders(sorted(orders))
@@ -177,7 +177,11 @@ class Deliveries:
         is_newest: bool,
         proves_lack: bool,
     ) -> None:
-        """Judge each waiting message by the filter of a frame; see `first_copy_by`."""
+        """Judge by a frame's filter which messages its sender has or lacks.
+
+        Only messages in `receiver.waiting` are judged. For the arguments, see
+        `first_copy_by`.
+        """
         for old in [one for one in receiver.waiting if one < self._oldest]:
             self._end(receiver, by, old)
         time_ms: int = frame.time_ms
@@ -191,13 +195,13 @@ class Deliveries:
         # lost.
         overdue_ms: int = time_ms - self._settings.delivery_deadline_ms
         if receiver.returns[0] >= overdue_ms:
-            # If the participant returned recently, it had no time to catch up. A
-            # message then counts as lost only if the participant already lacked it
-            # before its second-latest return.
+            # If the participant recently returned from a silence, it had no time to
+            # catch up. A message then counts as lost only if the participant already
+            # lacked the message before its second-latest return.
             overdue_ms = min(overdue_ms, receiver.returns[1])
         missing, lost = receiver.missing, receiver.lost
-        # Each loss is an incident, so the losses per frame are limited. The
-        # participant's next frame shows the remaining losses.
+        # Each loss or retraction records an incident, so their number per filter is
+        # limited. The filter of the participant's next frame shows the others.
         left: int = _LOSSES_PER_FRAME
         message: Message
         for message in self._messages.by_orders(sorted(receiver.waiting)):
@@ -234,7 +238,10 @@ class Deliveries:
                     self._note(message, "missing", time_ms, by)
 
     def returned_ms(self, by: int) -> int:
-        """Event time of the latest return after a long silence, Unix ms; 0 if none."""
+        """Event time at which a participant last returned from a long silence.
+
+        Unix ms; 0 if the participant never did.
+        """
         receiver = self.receivers.get(by)
         return 0 if receiver is None else receiver.returns[0]
 
@@ -247,13 +254,13 @@ class Deliveries:
         of_use: set[int] = set()
         for receiver in self.receivers.values():
             of_use.update(receiver.waiting, receiver.watched)
-        # The ids of the first message that is new to some receiver, and of all later
-        # messages, may also be looked up.
+        # Later frames may add messages of this range to a receiver's `waiting`, and
+        # then look up their ids.
         of_use.update(range(self._new_from(), self._totals.messages))
         return of_use
 
     def _new_from(self) -> int:
-        """Order of the first message for which some receiver has not been checked."""
+        """Order of the first message that may yet be added to some `waiting` set."""
         end: int = self._totals.messages
         first: int = end
         receiver: Receiver
@@ -272,7 +279,7 @@ class Deliveries:
         return found
 
     def forget(self, message: Message) -> None:
-        """Stop tracking a message, because it is dropped."""
+        """Stop tracking a message that is dropped, and all messages before it."""
         self._oldest = max(self._oldest, message.order + 1)
 
     def forget_silent_since(self, clock_ms: int) -> None:
@@ -280,8 +287,8 @@ class Deliveries:
 
         Args:
             clock_ms: Event time, Unix ms. If a participant's latest first copy is
-                earlier, the participant is inactive for all messages in the retention
-                window.
+                before this time, the participant does not count as active for any
+                message in the retention window.
         """
         self._missing.forget_before(self._oldest)
         for by, receiver in list(self.receivers.items()):
@@ -348,7 +355,7 @@ class Deliveries:
     def _delivered(
         self, receiver: Receiver, by: int, message: Message, time_ms: int, clock_ms: int
     ) -> None:
-        """Count a delivery; if it counted as lost, retract this loss."""
+        """Count a delivery; if the message counted as lost, retract the loss."""
         totals, order = self._totals, message.order
         was_lost = order in receiver.lost
         missing_ms = receiver.missing.get(order)
