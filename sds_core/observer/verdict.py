@@ -6,7 +6,7 @@ import enum
 
 
 class Verdict(enum.StrEnum):
-    """Verdict on one view, such as a channel (docs/figures.md, 8)."""
+    """Verdict on one view, such as a channel; see section 8 of docs/figures.md."""
 
     OK = "ok"
     DEGRADED = "degraded"

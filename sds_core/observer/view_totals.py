@@ -1,4 +1,4 @@
-"""Interface of the totals of a view that has a verdict."""
+"""Interface of a view's totals, which include the verdict on the view."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from sds_core.observer.settings import ObserverSettings
 from sds_core.observer.verdict import Verdict
 
 Excused = Callable[[int, int], bool]
-"""Takes the times when evidence began and when it was found, Unix ms.
+"""A function that decides whether capture gaps excuse evidence for a bad verdict.
 
-Returns whether the evidence is excused.
+Its arguments are the times when the evidence began and when it was found, Unix ms.
 """
 
 
 class ViewTotals(Protocol):
-    """The part of a view's totals that verdicts, minutes and summaries use.
+    """The part of a view's totals that all kinds of views have.
 
-    Implementations are msgspec structs in which each field has a default. A struct
-    with all defaults has the totals of a view without frames.
+    Implementations are msgspec structs in which each field has a default. If all
+    fields have their defaults, the struct has the totals of a view without frames.
     """
 
     @property
@@ -46,23 +46,23 @@ class ViewTotals(Protocol):
 
     @property
     def verdict_since_ms(self) -> int | None:
-        """When the verdict began, Unix ms of event time; None if unknown."""
+        """Event time when the view got this verdict, Unix ms; None if unknown."""
 
     def verdict_without(
         self, excused: Excused, settings: ObserverSettings
     ) -> tuple[Verdict, str]:
-        """Return the verdict and its reason if excused evidence does not count."""
+        """Return the verdict that follows from unexcused evidence, and its reason."""
 
     @property
     def observers(self) -> Sequence[str]:
-        """Ids of the taps that mirrored the view within the retention window."""
+        """Ids of the taps that mirrored traffic of the view in the retention window."""
 
 
 _Totals = TypeVar("_Totals", bound=ViewTotals)
 
 
 def replaced(totals: _Totals, **changes: object) -> _Totals:
-    """Return a copy of totals in which the given fields are replaced."""
+    """Return a copy of a view's totals with the new field values in `changes`."""
     struct: Any = totals
     changed: _Totals = msgspec.structs.replace(struct, **changes)
     return changed

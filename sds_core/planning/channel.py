@@ -1,6 +1,7 @@
-"""A channel whose costs are planned: its participants, traffic, network, settings.
+"""Describes a planned channel: its participants, traffic, network, and settings.
 
-If a setting is omitted, the profile's value applies.
+A plan names a profile of a participant. If a plan omits a setting, the profile's value
+applies.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ from sds_core.wire import BloomParameters
 DAY_S: Final = 86_400.0
 
 MAX_MESSAGES_PER_DAY: Final = 500_000
-"""Maximum message rate of a channel.
+"""Maximum number of messages per day of all participants of a channel together.
 
 At a higher rate, a simulation with losses takes too long, because each participant
-waits for many messages at the same time.
+waits for many missing messages at the same time.
 """
 
 MAX_FILTER_BYTES: Final = 131_072
-"""Maximum length of a filter, bytes.
+"""Maximum length of a bloom filter, bytes.
 
 A longer filter leaves no room for content in a message of 150 KiB (64/WAKU2-NETWORK,
 "Message Size").
@@ -52,8 +53,9 @@ class ChannelPlan(Table, frozen=True, kw_only=True):
     """A channel to plan. docs/planning.md ("Keys of a plan") defines the fields.
 
     Keys that end in `_s` are seconds, and keys that end in `_ms` are milliseconds.
-    Shares are in [0, 1]. None means the profile's value, with two exceptions. In
-    `fetch_after_s`, None means never. For `filter_ids`, see `steady_ids`.
+    Shares are in [0, 1]. If a field is None, the profile's value applies, except for
+    two fields. If `fetch_after_s` is None, participants never fetch missed messages. If
+    `filter_ids` is None, `closed_forms.steady_ids` assumes filters of an old channel.
     """
 
     participants: Annotated[int, Meta(ge=2, le=2_000)]
@@ -113,7 +115,8 @@ class ChannelPlan(Table, frozen=True, kw_only=True):
             "filter_rate": profile.bloom.error_rate,
             "t_min_s": profile.t_min_ms / 1_000,
             "t_max_s": profile.t_max_ms / 1_000,
-            # A participant that knows all other participants computes this number.
+            # If the profile has no number, participants compute it from the number of
+            # known participants. The plan assumes that they know all participants.
             "response_groups": profile.response_groups
             or max(1, self.participants // 128),
             "sync_interval_s": profile.sync_interval_ms / 1_000,
@@ -126,15 +129,16 @@ class ChannelPlan(Table, frozen=True, kw_only=True):
         return {name: self.setting(name) for name in self.__struct_fields__}
 
     def bloom(self) -> BloomParameters:
-        """Return the size of the filters."""
+        """Return the capacity and the false-positive rate of the channel's filters."""
         return BloomParameters(
             self.setting("filter_capacity"), self.setting("filter_rate")
         )
 
     def participant(self) -> Profile:
-        """Return the options of each participant.
+        """Return the options that all participants have.
 
-        A filter rolls over at the profile's fill level.
+        The numbers of ids before and after a roll-over are proportional to the filter's
+        capacity. Therefore, filters roll over at the same fill level as in the profile.
 
         Raises:
             ValueError: An option is out of its range.
@@ -169,7 +173,7 @@ class ChannelPlan(Table, frozen=True, kw_only=True):
         )
 
     def share(self) -> ProfileShare:
-        """Return the participants' options in the form that a scenario uses."""
+        """Return the result of `participant` in the form that a scenario uses."""
         base, options = ProfileShare(base="default").profile(), self.participant()
         overrides = {
             field.name: _plain(getattr(options, field.name))
@@ -179,7 +183,7 @@ class ChannelPlan(Table, frozen=True, kw_only=True):
         return ProfileShare(base="default", overrides=overrides)
 
     def segments(self) -> tuple[int, int]:
-        """Return the numbers of data and parity segments of a mean payload."""
+        """Return the numbers of data and parity segments of a mean-length payload."""
         mean_bytes = (self.payload_least_bytes + self.payload_most_bytes) // 2
         options = replace(_SEGMENTATION, parity_rate=self.segment_parity)
         data = options.data_count(mean_bytes)
@@ -197,8 +201,8 @@ _PROFILES: Final = {
 def changed(plan: ChannelPlan, changes: Mapping[str, str]) -> ChannelPlan:
     """Return a variant of a plan.
 
-    `changes` has new values as text, by key. A factor such as `2x` multiplies the
-    present value. `none` selects the profile's value.
+    `changes` maps keys of the plan to new values as text. A factor such as `2x`
+    multiplies the present value. `none` sets the key to None; see `ChannelPlan`.
 
     Raises:
         TableError: A key is unknown, or a value is not allowed.
@@ -238,7 +242,7 @@ def _value(plan: ChannelPlan, key: str, text: str) -> object:
             raise TableError(key, problem)
         number *= present
         if isinstance(present, int) and math.isfinite(number):
-            # The number of participants must be a whole number.
+            # Some settings, such as the number of participants, must be whole numbers.
             number = round(number)
     return int(number) if math.isfinite(number) and number == int(number) else number
 

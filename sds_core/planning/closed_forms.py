@@ -1,6 +1,6 @@
 """Computes figures of a planned channel by formulas, without a simulation.
 
-`tests/sds_core/planning/test_closed_forms.py` compares each figure with the simulator.
+`tests/sds_core/planning/test_closed_forms.py` compares each figure with simulations.
 Other figures, such as latencies and the sync messages of a busy channel, have no
 formula.
 """
@@ -25,19 +25,19 @@ from sds_core.wire import (
 )
 
 _ID = "0" * 64
-"""An id of the usual length: a SHA-256 or Keccak-256 hash in hexadecimal digits."""
+"""A message id of the usual length: a SHA-256 or Keccak-256 hash in hexadecimal."""
 _PARTICIPANT = "participant-001"
 _HINT = bytes(32)
-"""A hint of the usual length: a Waku message hash."""
+"""A retrieval hint of the usual length: a Waku message hash."""
 _LAMPORT_MS = 1_786_000_000_000
 
 
 def frame_parts(plan: ChannelPlan, content_bytes: int) -> PartSizes:
-    """Return the bytes of each part of a frame.
+    """Return how many bytes each part of a frame has.
 
     The frame has a full causal history and no repair requests. Message ids have 64
-    characters, participant ids have 15 characters, and retrieval hints have 32 bytes. A
-    sync message has no content.
+    characters, participant ids have 15 characters, and retrieval hints have 32 bytes.
+    For a sync message, `content_bytes` is 0.
     """
     profile = plan.participant()
     entry = HistoryEntry(_ID, _HINT, _PARTICIPANT)
@@ -76,9 +76,9 @@ def first_pass(plan: ChannelPlan) -> float | None:
 
 
 def missed_messages(plan: ChannelPlan) -> float | None:
-    """Return the share of frames with content that do not reach every participant.
+    """Return the share of frames with content that at least one participant misses.
 
-    The share is 1 - (1 - loss)^(n - 1) for n participants. A missed frame must be
+    The share is 1 - (1 - loss)^(n - 1) for n participants. These frames must be
     repaired or sent again. If participants are offline, the result is None.
     """
     if plan.offline_share:
@@ -87,12 +87,12 @@ def missed_messages(plan: ChannelPlan) -> float | None:
 
 
 def first_peer_in_time(plan: ChannelPlan, target_s: float) -> float | None:
-    """Return the share of messages that at least one other participant gets in time.
+    """Return the share of messages that another participant receives in `target_s`.
 
-    For a target time S and n participants, the share is 1 - (1 - (1 - loss) F(S))^(n -
-    1). F is the log-normal distribution function of the delay. The result is None if
-    participants are offline, payloads have segments, or a retransmission can arrive
-    within S.
+    For n participants and S = `target_s`, the share is
+    1 - (1 - (1 - loss) F(S))^(n - 1). F is the log-normal distribution function of the
+    delay. The result is None if participants are offline, payloads have segments, or a
+    retransmission can arrive within `target_s`.
     """
     resent_s = plan.setting("retransmission_interval_s")
     if plan.offline_share or plan.segments() != (1, 0) or resent_s <= target_s:
@@ -103,11 +103,11 @@ def first_peer_in_time(plan: ChannelPlan, target_s: float) -> float | None:
 
 
 def fixed_syncs_per_day(plan: ChannelPlan) -> float | None:
-    """Return the sync messages per day if participants send them at fixed intervals.
+    """Return how many sync messages all participants send per day at fixed intervals.
 
-    In nim-sds, other traffic does not delay sync messages, so the result is n * 86,400
-    s / interval for n participants. For other libraries, or if participants are
-    offline, the result is None.
+    In nim-sds, the interval is fixed, because other traffic does not delay sync
+    messages. For n participants, the result is then n * 86,400 s / interval. For other
+    libraries, or if participants are offline, the result is None.
     """
     if plan.participant().sync_least_share is not None or plan.offline_share:
         return None
@@ -115,7 +115,7 @@ def fixed_syncs_per_day(plan: ChannelPlan) -> float | None:
 
 
 def days_to_full_filter(plan: ChannelPlan) -> float:
-    """Return the days until a filter holds as many ids as it is designed for.
+    """Return the days until an empty filter holds as many ids as it is designed for.
 
     A filter is designed for m ln 2 / k ids (`designed_ids`), and each segment of a
     message adds one id. Sync messages add no ids.
@@ -137,12 +137,12 @@ def false_positive_rates(ids: Floats, bloom: BloomParameters) -> Floats:
 
 
 def steady_ids(plan: ChannelPlan) -> Floats:
-    """Return possible numbers of ids in filters of an old channel, shape (n,).
+    """Return how many ids a filter of an old channel can hold, shape (n,).
 
-    All numbers are equally likely. If filters roll over, the numbers range from
-    `bloom_kept_ids` to `bloom_rollover_ids`. If filters never roll over, the number has
-    no limit, so the only number is the filter's capacity. If `ChannelPlan.filter_ids`
-    is set, it is the only number.
+    The result has n numbers, which are equally likely. If filters roll over, the
+    numbers range from `bloom_kept_ids` to `bloom_rollover_ids`. If filters never roll
+    over, they fill without limit, so the result has only one number: the filter's
+    capacity. If `ChannelPlan.filter_ids` is set, the result has only this number.
     """
     profile = plan.participant()
     if plan.filter_ids is not None:
@@ -156,10 +156,10 @@ def false_acknowledgement_rate(plan: ChannelPlan) -> float:
     """Return the probability that filters acknowledge a message that no one received.
 
     A channel's filters hold nearly the same ids and have the same size, so an id is a
-    false positive in all filters or in none. The probability is therefore the
-    false-positive rate of one filter. Filters whose rate exceeds
-    `possible_acks_max_false_positive_rate` do not count, because participants ignore
-    them.
+    false positive in all filters or in none. The probability is therefore the mean
+    false-positive rate of one filter over the numbers of ids in `steady_ids`. A rate
+    above `possible_acks_max_false_positive_rate` counts as 0, because participants
+    ignore a filter with such a rate.
     """
     profile = plan.participant()
     if profile.possible_acks_threshold is None:

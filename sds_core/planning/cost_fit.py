@@ -21,11 +21,11 @@ class Fit(NamedTuple):
     rows: tuple[tuple[str, float, float], ...]
 
     def of(self, features: Sequence[float]) -> float:
-        """Return the sum of the features, each multiplied by its coefficient."""
+        """Return the sum that `fit` models: each feature, times its coefficient."""
         return math.fsum(map(operator.mul, self.coefficients, features))
 
     def power_of(self, values: Sequence[float]) -> float:
-        """Return the product that `fit_power` fits."""
+        """Return the product that `fit_power` models; `values` are the features."""
         factor, *exponents = self.coefficients
         return factor * math.prod(map(math.pow, values, exponents))
 
@@ -48,7 +48,8 @@ def fit(rows: Sequence[FitRow]) -> Fit:
     """Return the nonnegative coefficients with the smallest sum of squared residuals.
 
     Rows are (name, features, measured value). Residuals are shares of the measured
-    value. All subsets of the few features are tried.
+    value. The function fits every subset of the features, and returns the best fit
+    without a negative coefficient. This is fast, because rows have few features.
     """
     features = np.array([row[1] for row in rows], dtype=float)
     values = np.array([row[2] for row in rows])
@@ -68,7 +69,12 @@ def fit(rows: Sequence[FitRow]) -> Fit:
 
 
 def fit_power(rows: Sequence[FitRow]) -> Fit:
-    """Fit a product of powers: a factor and an exponent per feature; see `fit`."""
+    """Fit a product: a constant factor, and a power of each feature.
+
+    The function minimizes the squared residuals of the logarithms. In the result, the
+    first coefficient is the factor, and the other coefficients are the exponents. For
+    `rows`, see `fit`.
+    """
     logs = np.log([[math.e, *row[1]] for row in rows])
     values = np.log([row[2] for row in rows])
     best = np.linalg.lstsq(logs, values, rcond=None)[0]

@@ -21,10 +21,12 @@ class OutlookObject(TypedDict):
     """Forecast of one figure.
 
     Attributes:
-        past: Mean of the last seven days of the history (maximum for peak figures).
-        week: Mean of the next seven days (maximum for peak figures).
-        before: Values of the last days of the history, oldest first.
-        days: Forecast of each future day.
+        past: Mean of the figure in the last seven days of the history. For a peak
+            figure, the maximum.
+        week: Forecast of the figure's mean in the next seven days. For a peak figure,
+            forecast of the maximum.
+        before: Values of the figure on the last days of the history, oldest first.
+        days: Forecast of the figure for each future day.
     """
 
     past: float | None
@@ -37,10 +39,12 @@ class ReachedObject(TypedDict):
     """When a figure reaches a limit.
 
     Attributes:
-        now: Value at the end of the history.
-        reached: Time at which half of the possible futures have reached the limit,
+        now: Value of the figure at the end of the history.
+        reached: Time at which half of the simulated futures have reached the limit,
             Unix ms.
-        note: Why `reached` is null although the figure grows.
+        note: If the figure is the number of ids in a filter that rolls over: at how
+            many ids it rolls over. If it always rolled over below the limit, `reached`
+            is null. For other figures, the note is empty.
     """
 
     figure: str
@@ -68,7 +72,10 @@ class ForecastObject(TypedDict):
 
 
 def forecast_object(forecast: Forecast, *, is_whole: bool = True) -> ForecastObject:
-    """Return a forecast as an object, with all days or only with weekly values."""
+    """Return a forecast as an object.
+
+    If `is_whole` is false, figures have no values of single days.
+    """
     return {
         "history_days": forecast.history_days,
         "figures": {
@@ -91,12 +98,15 @@ def forecast_object(forecast: Forecast, *, is_whole: bool = True) -> ForecastObj
 
 
 def estimate_object(estimate: Estimate, digits: int = 6) -> dict[str, float | None]:
-    """Return a mean with its interval as an object."""
+    """Return an estimate as an object: the value and the bounds of its interval."""
     return {name: rounded(end, digits) for name, end in estimate._asdict().items()}
 
 
 def rounded(value: float | None, digits: int = 6) -> float | None:
-    """Return a rounded number. NaN and infinity give None, because JSON lacks them."""
+    """Return a number with `digits` significant digits.
+
+    NaN and infinity give None, because JSON lacks them.
+    """
     if value is None or not math.isfinite(value):
         return None
     return float(f"{value:.{digits}g}")

@@ -1,4 +1,7 @@
-"""Why a forecast is not possible. Each message completes the text "no forecast: …"."""
+"""Errors that say why a forecast is not possible.
+
+The text of each error can follow the words "no forecast: ".
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,9 @@ class NoForecast(ValueError):
 
 
 class TooLittleHistory(NoForecast):
-    """The history, or its part since the last silence, has too few days.
+    """The history of a view has too few whole days.
 
+    If the view was silent for days, only the history after its last silence counts.
     `after_ms` is when this silence ended, Unix ms; None if no silence occurred.
     """
 
@@ -26,14 +30,14 @@ class TooLittleHistory(NoForecast):
 
 
 class Silent(NoForecast):
-    """The channel has sent nothing since `since_ms`, Unix ms."""
+    """The history of a view has no row after the time `since_ms`, Unix ms."""
 
     def __init__(self, since_ms: int) -> None:
         super().__init__(f"silent since {utc_time(since_ms)}")
 
 
 class ClockJumped(NoForecast):
-    """A row of the history has a time in the future: `at_ms`, Unix ms."""
+    """A row of the history has the time `at_ms`, Unix ms, which is in the future."""
 
     def __init__(self, at_ms: int) -> None:
         super().__init__(
@@ -43,7 +47,7 @@ class ClockJumped(NoForecast):
 
 
 class TooLittleTraffic(NoForecast):
-    """The channel has too few messages or participants for a plan."""
+    """The history of a channel has too few messages or participants for a plan."""
 
     def __init__(
         self, messages: int, participants: int, hours: int, needed: int
@@ -56,7 +60,7 @@ class TooLittleTraffic(NoForecast):
 
 
 class NotFitted(NoForecast):
-    """The model has no solution, for example if a figure follows an exact line."""
+    """The forecast model has no solution, for example if a figure is an exact line."""
 
     def __init__(self) -> None:
         super().__init__("the model cannot be fitted to the history")

@@ -13,10 +13,10 @@ from sds_core.planning.errors import ModelMissing
 
 
 class Estimate(NamedTuple):
-    """A figure: a mean over runs, and the bounds of its confidence interval.
+    """Mean of a figure over runs, and the bounds of its confidence interval.
 
-    If the figure is exact, the three values are equal. If no run has the figure, the
-    three values are NaN. If only one run has the figure, the bounds are infinite.
+    If the figure is exact, mean and bounds are equal. If no run has the figure, mean
+    and bounds are NaN. If only one run has the figure, the bounds are infinite.
     """
 
     value: float
@@ -25,7 +25,7 @@ class Estimate(NamedTuple):
 
     @classmethod
     def exact(cls, value: float) -> Estimate:
-        """Return a figure without uncertainty."""
+        """Return the estimate of an exact figure: both bounds are equal to `value`."""
         return cls(value, value, value)
 
 
@@ -45,10 +45,10 @@ def require_scipy() -> None:
 
 
 def estimated(values: Sequence[float], coverage: float = 0.95) -> Estimate:
-    """Return the mean of independent runs with Student's t interval.
+    """Return the mean of a figure over independent runs, with Student's t interval.
 
     Each value is the figure of one run, or NaN if the run lacks the figure. `coverage`
-    is the probability of the interval, in (0, 1).
+    is the probability that the interval contains the true mean, in (0, 1).
 
     Raises:
         ModelMissing: scipy is not installed.
@@ -61,7 +61,7 @@ def estimated(values: Sequence[float], coverage: float = 0.95) -> Estimate:
     if len(known) == 1:
         return Estimate(mean, -math.inf, math.inf)
     if np.ptp(known) == 0:
-        # All runs have the same value, for example a ratio of 1.
+        # If all runs have the same value, for example a ratio of 1, it counts as exact.
         return Estimate.exact(mean)
     try:
         from scipy.special import stdtrit
@@ -73,9 +73,9 @@ def estimated(values: Sequence[float], coverage: float = 0.95) -> Estimate:
 
 
 def difference(values: Sequence[float], base: Sequence[float]) -> Estimate:
-    """Return the mean difference of pairs of runs.
+    """Return the mean of the differences `values` - `base`, with its interval.
 
-    Both runs of a pair have the same seed, so their traffic and losses are similar.
-    Therefore, the interval is narrower than for independent runs.
+    The two runs at the same position have the same seed, so their traffic and losses
+    are similar. Therefore, the interval is narrower than for runs with different seeds.
     """
     return estimated([one - other for one, other in zip(values, base, strict=True)])

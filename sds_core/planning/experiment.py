@@ -26,32 +26,37 @@ from sds_core.simulation.simulator import simulate
 __all__ = ["RECEPTIONS", "Outcome", "Times", "run", "scenario_of", "times_of"]
 
 RECEPTIONS: Final = 60_000
-"""Planned number of received frames in a run, which takes 2 to 3 s of CPU time."""
+"""Default of the planned number of frames that all participants receive in a run.
+
+A run with this number takes 2 to 3 s of CPU time.
+"""
 
 MAX_RECEPTIONS: Final = 100_000_000
-"""A plan is refused if its shortest run would receive more frames than this."""
+"""A plan is refused if more frames than this are received in its shortest run."""
 
 LEAST_MESSAGES, MOST_MESSAGES = 10, 200
 LONGEST_INTERVAL_S: Final = 600.0
 """Maximum interval between messages in a simulation, s.
 
-If a channel's messages have a longer interval, the simulation uses this maximum.
-Retries, repairs and waits for missing messages end within this interval.
+If a channel's messages have a longer interval, the simulation uses this maximum. A
+longer interval is not needed: retries, repairs and waits for missing messages end
+within this time.
 """
 
 _LEADS = (20, 50, 200, 1_000)
 """Allowed numbers of warm-up messages.
 
-Only a few numbers are allowed, so that variants of a plan have equal traffic.
+Only a few numbers are allowed, so that variants of a plan with slightly different
+causal histories have equal traffic.
 """
 _LEAD_INTERVAL_S = 2.0
 _LARGE_GROUP = 100
-"""If a group has more participants, the warm-up has no losses.
+"""Above this number of participants, the first part of the warm-up has no losses.
 
-In a large group, each loss causes many sync messages, so a warm-up with losses would
-use most of the run's frames. After the warm-up, the channel is silent for T_max, but at
-most 300 s. Even so, the first minute with losses has as many sync messages as later
-minutes.
+In a large group, each loss causes many sync messages, so losses in this part would
+cause most of the run's frames. The second part has losses, and takes T_max, but at most
+300 s. Even this short time is enough, because the first minute with losses has as many
+sync messages as later minutes.
 """
 _LEAD_QUIET_S = 300.0
 _SETTLE_S = 900.0
@@ -65,13 +70,17 @@ _CHANNEL = "channel"
 class Times(NamedTuple):
     """Phases of a run. Times are seconds from the start of the run.
 
-    Warm-up messages fill the causal histories and are not measured.
+    The warm-up has two parts, which are not measured. In the first part, messages fill
+    the causal histories. In the second part, messages are sent at the same rate as in
+    the measured time.
 
     Attributes:
-        lead_s: End of the warm-up, in which messages are sent at a high rate.
-        from_s: Start of the measured time.
-        until_s: End of the measured time. No message is sent later.
-        end_s: End of the run. Until then, messages are repaired.
+        lead_s: End of the warm-up's first part, in which messages are sent at a high
+            rate.
+        from_s: End of the warm-up, and start of the measured time.
+        until_s: End of the measured time. No new message is sent later.
+        end_s: End of the run. Between `until_s` and `end_s`, participants repair the
+            messages that others miss.
         interval_s: Mean interval between messages, at most `LONGEST_INTERVAL_S`.
     """
 
@@ -86,12 +95,13 @@ def times_of(plan: ChannelPlan, receptions: int = RECEPTIONS) -> Times:
     """Return the phases of a run.
 
     A run measures `LEAST_MESSAGES` to `MOST_MESSAGES` messages. Their number follows
-    from `receptions` and from a rough estimate of the sync messages and repairs that a
-    message causes. If participants are offline at times, the measured time is extended
-    to the mean time from one return of a participant to the next, but at most fivefold.
+    from `receptions` and from a rough estimate of the sync messages and repairs per
+    message. If participants are offline at times, the measured time is extended to the
+    mean time from one return of a participant to the next, but at most to five times
+    its length.
 
-    `receptions` is the planned number of received frames in the run. A long history or
-    a large group causes more received frames.
+    `receptions` is the planned number of frames that all participants receive in the
+    run. If the causal history is long or the group is large, they receive more frames.
     """
     interval_s = min(DAY_S / plan.messages_per_day, LONGEST_INTERVAL_S)
     segments = sum(plan.segments())
@@ -132,8 +142,8 @@ def check_size(plan: ChannelPlan) -> None:
 
 
 def _receptions_each(plan: ChannelPlan, interval_s: float) -> float:
-    # Each loss causes a response. In a large group, a few participants send sync
-    # messages at the same time.
+    # The first summand includes the responses that losses cause. The third is for large
+    # groups, in which a few participants send sync messages at the same time.
     frames = (
         sum(plan.segments()) * (1 + 2 * plan.loss)
         + 1.5 * interval_s / plan.setting("sync_interval_s")
@@ -193,8 +203,9 @@ def run(
 ) -> Outcome:
     """Simulate a plan once; the same arguments give the same outcome.
 
-    If variants of a plan have the same seed, their traffic and losses are similar.
-    `target_s` is the target time for figures whose names end in ``_in_time``.
+    If variants of a plan are simulated with the same seed, their traffic and losses are
+    similar. `target_s` is the time limit of ``first_peer_in_time``, s. The limits of
+    the other figures whose names end in ``_in_time`` are multiples of `target_s`.
     """
     times = times_of(plan, receptions)
     from_ms, until_ms = (

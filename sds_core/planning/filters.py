@@ -1,4 +1,4 @@
-"""Estimates how many ids bloom filters hold, and for how many they are designed."""
+"""Computes how many ids a bloom filter holds, and for how many ids it is designed."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import numpy as np
 from sds_core.planning.hours import Floats
 
 _ROLLED_OVER = 0.2
-"""If a filter loses more than this share of its ids, a roll-over has occurred."""
+"""If a filter loses more than this share of its ids in an hour, it has rolled over."""
 
 
 def filter_ids(bits_set: Floats, m_bits: Floats, k: Floats) -> Floats:
     """Return the estimated number of ids in each filter; 0 if a filter is absent.
 
-    For X of m set bits and k hash functions, the number is -(m/k) ln(1 - X/m), as in
-    `sds_core.wire.estimated_ids`. If all bits are set, one bit counts as unset.
+    If X of the filter's m bits are set, and k hash functions are used, the number is
+    -(m/k) ln(1 - X/m), as in `sds_core.wire.estimated_ids`. If all bits are set, one
+    bit counts as unset.
     """
     exists = (m_bits > 1) & (k > 0)
     m, hashes = np.where(exists, m_bits, 2), np.where(exists, k, 1)
@@ -34,14 +35,18 @@ def designed_ids(m_bits: float, k: float) -> float:
 
 
 def added_ids(ids: Floats) -> Floats:
-    """Return how many ids were added in each hour.
+    """Return how many ids were added to a filter in each hour.
 
-    The result has the shape of `ids`. An hour with a decrease has the value 0.
+    `ids` has the number of ids in the filter for each hour, and the result has the same
+    shape. If the number of ids decreases in an hour, the result for the hour is 0.
     """
     return np.maximum(np.diff(ids, prepend=ids[:1]), 0.0)
 
 
 def rolled_over_at(ids: Floats) -> float | None:
-    """Return the largest number of ids before a roll-over; None if none occurred."""
+    """Return the largest number of ids that a filter had before a roll-over.
+
+    The result is None if no roll-over occurred.
+    """
     falls = np.flatnonzero(ids[1:] < (1 - _ROLLED_OVER) * ids[:-1])
     return float(ids[falls].max()) if len(falls) else None

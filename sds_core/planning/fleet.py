@@ -19,17 +19,18 @@ from sds_core.planning.hours import hours_of
 from sds_core.planning.measures import Measures
 
 HourlyRows = Mapping[str, Sequence[Mapping[str, Any]]]
-"""By view, a row for each hour in which a figure changed; see `hours.hours_of`."""
+"""For each view, one row per hour in which a figure changed; see `hours.hours_of`."""
 
 
 class Fleet(NamedTuple):
     """Forecasts of all views.
 
     Attributes:
-        views: Forecasts by view, in the order of the history.
-        without: Views without a forecast; each view has the reason.
-        total: Forecast of the sum of `views`, without limits; None if `views` is empty,
-            or if the model does not fit the sum.
+        views: The forecast of each view, by the view's name, in the order of the
+            history.
+        without: For each view without a forecast, by name: the reason.
+        total: Forecast of the figures' sums over `views`; it has no limits. None if
+            `views` is empty, or if the model does not fit a sum.
     """
 
     views: Mapping[str, Forecast]
@@ -47,11 +48,12 @@ def forecast_fleet(
     progress: Callable[[int], None] = lambda done: None,
     is_over: Callable[[], bool] = lambda: False,
 ) -> Fleet:
-    """Return the forecasts of views. All forecasts start when the history ends.
+    """Return the forecasts of views. All forecasts start at `end_ms`.
 
     Views are processed in the order of `rows`. After each forecast, `progress` is
-    called with the number of views so far. If `is_over` returns True, no further
-    forecast is computed. For `end_ms` and `now_ms`, see `hours.hours_of`.
+    called with the number of views processed so far, including views without a
+    forecast. `is_over` is called before each view; if it returns True, the view gets no
+    forecast. For `end_ms` and `now_ms`, see `hours.hours_of`.
 
     Raises:
         sds_core.planning.errors.ModelMissing: statsmodels is not installed.
@@ -93,8 +95,8 @@ def _total(
             return forecast_daily(sum_daily(summed), end_ms, settings)
         except NotFitted:
             return None
-    # With a single view, the sum's forecast is the view's forecast. To compute it again
-    # would take one second.
+    # The sum of a single view has the same forecast as the view. This forecast is not
+    # computed again, because that would take one second.
     (view,) = views.values()
     names = {*summed[0], "kafka.storage"}
     figures = {name: one for name, one in view.figures.items() if name in names}

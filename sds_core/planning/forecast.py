@@ -15,7 +15,7 @@ from sds_core.planning.model import draw_paths
 
 WEEK_DAYS = 7
 BEFORE_DAYS = 28
-"""Number of days of the history that a forecast shows."""
+"""Maximum number of past days whose values a forecast includes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +26,15 @@ class ForecastSettings:
         days: Number of days that the forecast covers, at least 7.
         coverage: Share of the simulated futures that an interval contains, in (0, 1).
         epoch_messages: Rate-limit budget of one participant, messages per epoch.
-        epoch_share: Share of the rate-limit budget that counts as the limit.
-        message_bytes: Maximum size of a message; 150 KiB (64/WAKU2-NETWORK).
+        epoch_share: If a participant sends this share of its rate-limit budget, the
+            limit counts as reached.
+        message_bytes: Maximum size of a message, bytes; by default, the 150 KiB of
+            64/WAKU2-NETWORK.
         record_bytes: Bytes of a Kafka record in addition to the frame: key, headers,
             framing.
-        retention_days: How long Kafka keeps records; if None, storage is omitted.
+        retention_days: For how many days Kafka keeps records; if None, the forecast has
+            no figure ``kafka.storage``.
+        replication: Number of copies that Kafka stores of each record.
     """
 
     days: int = 90
@@ -52,13 +56,16 @@ class Interval(NamedTuple):
 
 
 class Outlook(NamedTuple):
-    """The past and the forecast of one figure, for each day.
+    """The recent past and the forecast of one figure.
 
     Attributes:
-        past: Mean (maximum for peak figures) of the history's last seven days.
-        week: Mean (maximum for peak figures) of the forecast's first seven days.
-        before: Values of the last days of the history, at most `BEFORE_DAYS`. The
-            oldest is first.
+        past: Mean of the figure in the last seven days of the history. For a peak
+            figure, the maximum.
+        week: Forecast of the figure's mean in the next seven days. For a peak figure,
+            forecast of the maximum.
+        days: Forecast of the figure for each future day.
+        before: Values of the figure on the last days of the history, oldest first; at
+            most `BEFORE_DAYS` values.
     """
 
     past: float
@@ -73,12 +80,15 @@ class Forecast(NamedTuple):
     Attributes:
         begin_ms: End of the history and start of the forecast, Unix ms of event time.
         history_days: Number of whole days of history that the forecast uses.
-        figures: Figures by name: ``bytes``, ``bytes.<part>``, ``retransmission``
-            (included in the other bytes), ``messages``, ``kafka.bytes``,
-            ``kafka.bytes_per_second`` (of a day's busiest hour), ``kafka.storage``,
-            ``epoch_messages``, ``epoch_headroom`` (share of the rate-limit budget),
-            ``message_bytes`` (of the hour with the longest messages), ``filter_ids``.
-            Figures that the kind of view does not measure are omitted.
+        figures: Figures by name: ``bytes``, ``bytes.<part>``, ``retransmission``,
+            ``messages``, ``kafka.bytes``, ``kafka.bytes_per_second``,
+            ``kafka.storage``, ``epoch_messages``, ``epoch_headroom``,
+            ``message_bytes``, ``filter_ids``. Figures that the kind of view does not
+            measure are omitted. ``retransmission`` has the bytes that were sent again;
+            ``bytes`` includes them. ``kafka.bytes_per_second`` is the rate in a day's
+            busiest hour. ``epoch_headroom`` is the unused share of the rate-limit
+            budget. ``message_bytes`` is the mean length of a frame, in the hour of the
+            day with the longest frames.
     """
 
     begin_ms: int
@@ -88,7 +98,10 @@ class Forecast(NamedTuple):
 
 
 class _Daily(NamedTuple):
-    """A figure by day, shape (days,). If `is_peak`, a week's value is the maximum."""
+    """The values of a figure on each day, shape (days,).
+
+    The value of a week is the mean of its days or, if `is_peak`, their maximum.
+    """
 
     values: Floats
     is_peak: bool = False
@@ -101,9 +114,10 @@ Daily = Mapping[str, _Daily]
 def daily_figures(
     hours: Hours, parts: Mapping[str, str], settings: ForecastSettings
 ) -> Daily:
-    """Return a view's figures for each whole day, in a form that can be summed.
+    """Return those figures of a view, by day, that can be summed over several views.
 
-    `parts` maps parts' names to columns; see `measures.Measures`.
+    Only whole days are included. `parts` maps the name of each part of a frame to the
+    history's column with the part's bytes; see `measures.Measures`.
     """
     sent = measures.bytes_sent(hours)
     counted = {
@@ -126,7 +140,7 @@ def daily_figures(
 def forecast(
     hours: Hours, parts: Mapping[str, str], settings: ForecastSettings
 ) -> Forecast:
-    """Return the forecast of a view. `daily_figures` explains the arguments.
+    """Return the forecast of a view. For `parts`, see `daily_figures`.
 
     Raises:
         sds_core.planning.errors.ModelMissing: statsmodels is not installed.
@@ -159,18 +173,20 @@ def forecast(
 
 
 def forecast_daily(daily: Daily, end_ms: int, settings: ForecastSettings) -> Forecast:
-    """Return the forecast of daily figures after `end_ms`, Unix ms, without limits.
+    """Return the forecast of daily figures. It has no limits.
 
-    The function raises the errors of `forecast`.
+    The forecast starts at `end_ms`, Unix ms, when the history ends. The function raises
+    the same errors as `forecast`.
     """
     figures, _ = _outlooks(daily, settings)
     return Forecast(end_ms, _days(daily), figures, ())
 
 
 def sum_daily(views: Sequence[Daily]) -> Daily:
-    """Return the sums of the views' figures for the days for which all views have data.
+    """Return the sum of each figure over the views, by day.
 
-    Figures of peak hours are summed too, although peaks may be at different times.
+    Only days for which all views have data are included. Figures of peak hours are
+    summed too, although the views may have their peaks at different times.
     """
     days = min(map(_days, views))
     names = dict.fromkeys(name for view in views for name in view)
