@@ -19,7 +19,8 @@ class Reached(NamedTuple):
         at_ms: Time at which half of the futures have reached the limit, Unix ms. None
             if the time is after the last day of the forecast.
         earliest_ms, latest_ms: Ends of the interval for `at_ms`.
-        note: Why no time can be computed although the figure grows; otherwise empty.
+        note: If the figure is the number of ids in a filter that rolls over: at how
+            many ids it rolls over. For other figures, the note is empty.
     """
 
     name: str
