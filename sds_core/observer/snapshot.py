@@ -1,4 +1,4 @@
-"""All figures at one moment, for the exporter, the page and the report."""
+"""All figures at one moment, which the exporter, the pages and the report show."""
 
 from __future__ import annotations
 
@@ -23,14 +23,17 @@ from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
 
 UNKNOWN_CHANNEL = ""
-"""Replaces the channel's name if the audit cannot identify a message's channel."""
+"""Key in `MirrorAudit` for missing messages whose channel the audit does not know."""
 
 BEHIND_SECONDS = 60
-"""If the event-time lag is greater than this, the monitor counts as lagging."""
+"""If the event-time lag exceeds this number of seconds, the monitor counts as lagging.
+"""
 
 OTHER = "other"
-"""Metric label for the sum of all views of a kind that have no label of their own. A
-view with this name gets no label, because Prometheus refuses duplicate series.
+"""Metric label for the sum of all views of a kind that have no label of their own.
+
+A view that has this word as its name gets no label of its own. Otherwise, its series
+and those of the sum would have the same label, and Prometheus refuses duplicate series.
 """
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -42,8 +45,8 @@ class MirrorAudit(NamedTuple):
     """Messages that the newest audit did not find in the mirror (docs/figures.md, 8).
 
     Attributes:
-        newest_missing_ms: For each channel, the sender's time of the newest message
-            that the mirror lacks, Unix ms.
+        newest_missing_ms: For each channel with missing messages, the time that the
+            sender gave to the newest of them, Unix ms.
     """
 
     newest_missing_ms: Mapping[str, int] = MappingProxyType({})
@@ -51,8 +54,8 @@ class MirrorAudit(NamedTuple):
     def missing_ms(self, channel: str) -> int | None:
         """Return the time of a channel's newest missing message, Unix ms.
 
-        A missing message of an unknown channel counts for every channel. None if no
-        message is missing.
+        If the channel of a missing message is unknown, the message counts for every
+        channel. If no missing message counts for the channel, the result is None.
         """
         known = self.newest_missing_ms
         found = [known[one] for one in (channel, UNKNOWN_CHANNEL) if one in known]
@@ -60,7 +63,7 @@ class MirrorAudit(NamedTuple):
 
 
 NO_AUDIT = MirrorAudit()
-"""No audit exists, or the audit found nothing missing."""
+"""The findings if no audit exists, or if the newest audit found no missing message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +72,12 @@ class Views(Generic[Totals]):
 
     Attributes:
         labels: Names of the views with a metric label of their own, in order of
-            assignment. Other views are exported as ``other``. A view that leaves
-            `totals` keeps its label.
-        remainder: Sums over forgotten views; None if none was forgotten.
+            assignment. All other views are exported together as ``other``. A view that
+            leaves `totals` keeps its label.
+        remainder: Sums over forgotten views; None if no view was forgotten.
         muted: Names of the views that are muted now.
-        excused: Findings that do not count, by view; only views with such findings.
+        excused: For each view that has findings that do not count, these findings by
+            kind. Other views are omitted.
     """
 
     kind: Kind[Any, Any, Any]
@@ -105,9 +109,10 @@ class Views(Generic[Totals]):
 
     @property
     def held_back(self) -> list[tuple[str, ExcusedFindings]]:
-        """View and findings for each suppressed alert, in order of view names.
+        """For each alert that is held back, the view's name and the excused findings.
 
-        Muted views have no alerts.
+        Alerts are in order of view names. Muted views are omitted, because they cause
+        no alerts.
         """
         return [
             (name, one)
@@ -120,23 +125,27 @@ class Views(Generic[Totals]):
 
 @dataclass(frozen=True, slots=True)
 class JobFigures:
-    """The state of the job. The help texts of ``sds_monitor_*`` explain the counts.
+    """The state of the job.
+
+    The help texts of the metrics ``sds_monitor_*`` explain the counts that are not
+    listed here.
 
     Attributes:
         running: Whether the streaming query runs.
-        records: Kafka records read since the checkpoint's first batch.
-        records_withheld: How many of the `records_behind` cannot be read, because they
-            follow a long-open transaction.
-        event_time_lag_seconds: Newest record time minus the watermark; None before the
-            first batch.
+        records: Number of Kafka records read since the checkpoint's first batch.
+        records_withheld: Number of those `records_behind` that the query cannot read,
+            because an open transaction has withheld them for a minute or longer.
+        event_time_lag_seconds: Time of the topic's newest record minus the watermark;
+            None before the first batch.
         error: Why the query failed, in one line; empty if the query did not fail.
         retrying: Whether a query that failed will be restarted.
         rules: How the code of the job's rules runs: `compiled` or `interpreted`.
         kafka: Time and age of Kafka's last answer.
-        missing_topic: Name of the topic if it no longer exists; otherwise None.
-        arrivals: When the topic last received a record.
-        reading_checkpoint: Whether the job is still reading the figures of an earlier
-            run.
+        missing_topic: Name of the missing topic, and since when it is missing; None if
+            the topic exists.
+        arrivals: When the topic last received a record, and the idle time since then.
+        reading_checkpoint: Whether the job is still reading from the checkpoint the
+            figures of an earlier run.
     """
 
     running: bool = False
@@ -163,12 +172,15 @@ class JobFigures:
 
     @property
     def knows_topic(self) -> bool:
-        """Whether the topic exists and its known state is fresh."""
+        """Whether Kafka answers and the topic exists."""
         return not self.kafka.is_stale and self.missing_topic is None
 
     @property
     def topic_missing_since_ms(self) -> int | None:
-        """Wall time at which Kafka first reported a missing topic, Unix ms, or None."""
+        """Wall time at which Kafka first reported that the topic is missing, Unix ms.
+
+        None if the topic exists.
+        """
         return None if self.missing_topic is None else self.missing_topic.since_ms
 
 
@@ -177,12 +189,13 @@ class Snapshot:
     """All figures at one moment. A snapshot never changes; a new one replaces it.
 
     Attributes:
-        primed: Whether the totals in the checkpoint have been read. True if the
-            checkpoint has no totals.
+        primed: Whether the job has read the totals in the checkpoint. Also True after
+            the job has found that the checkpoint has no totals.
         clock_ms: Watermark of the newest batch, Unix ms of event time.
-        views: The views of all protocols, keyed by prefix, in order of registration.
+        views: The views of all protocols, keyed by `Kind.prefix`, in the order in which
+            the protocols are registered.
         tap_labels: The taps that have a metric label; see `Views.labels`.
-        undecodable: Dead letters by reason.
+        undecodable: Number of dead letters by reason.
         observer: Settings of the model, from the checkpoint.
         audit: Findings of the newest audit of the mirror.
     """
@@ -222,10 +235,10 @@ class Snapshot:
 
     @property
     def warming_up(self) -> bool:
-        """Whether no view has a verdict yet, so nothing can be concluded.
+        """Whether every view still has the verdict `warming_up`, or no view exists yet.
 
         Muted views are ignored. If all views are muted or have ended, no verdict is
-        expected.
+        expected, so the result is False.
         """
         verdicts = self._verdicts()
         if not verdicts:
@@ -245,10 +258,11 @@ class Snapshot:
     def ok(self) -> bool:
         """Whether the job has fresh figures and no view is failing or blind.
 
-        Figures are fresh if Kafka answers, and the job runs, does not lag, and can read
-        new records. At least one view must have a verdict, unless all have ended. The
-        clock must not be wrong, because a wrong clock turns records into dead letters.
-        Muted views are ignored.
+        Figures are fresh if Kafka answers, the topic exists, and the job runs, does not
+        lag, and can read new records. At least one view must have a verdict other than
+        `warming_up`, unless all views are muted or have ended. This machine's clock
+        must not be wrong, because a wrong clock turns records into dead letters. Muted
+        views are ignored.
         """
         return (
             self.primed
@@ -271,9 +285,13 @@ class Snapshot:
         }
 
     def as_of(self, monotonic_s: float) -> Snapshot:
-        """Return the snapshot at a later time of the monotonic clock, in seconds.
+        """Return the snapshot as it looks at a later time of the monotonic clock.
 
-        While Kafka does not answer, the topic is assumed to grow, so the lag grows too.
+        While Kafka does not answer, the topic may have newer records. Therefore, the
+        event-time lag increases by the time since Kafka's last answer.
+
+        Args:
+            monotonic_s: The later time, seconds.
         """
         kafka = self.job.kafka.as_of(monotonic_s)
         lag_s = self.job.event_time_lag_seconds
@@ -288,7 +306,7 @@ class Snapshot:
         return replace(self, job=job)
 
     def with_views(self, views: Mapping[str, Views[Any]]) -> Snapshot:
-        """Return the snapshot with the job's views, keyed by the kinds' prefixes."""
+        """Return a copy with the job's views, which are keyed by `Kind.prefix`."""
         taps, shared = views[TAPS.prefix], {TAPS.prefix, DEAD_LETTERS.prefix}
         others = {prefix: one for prefix, one in views.items() if prefix not in shared}
         dead = views[DEAD_LETTERS.prefix].totals.values()
@@ -301,7 +319,10 @@ class Snapshot:
         )
 
     def with_table(self, table: ChannelTable, wall_ms: int) -> Snapshot:
-        """Return the snapshot with a channel table and its mutes at `wall_ms`."""
+        """Return a copy with a channel table.
+
+        Views that the table mutes at the wall time `wall_ms`, Unix ms, are muted.
+        """
         mutes = table.mutes_at(wall_ms)
         views = {
             prefix: replace(

@@ -15,10 +15,10 @@ from sds_core.reason import Reason
 
 
 def settings_metrics(kind: AnyKind) -> list[Metric[ChannelSettings]]:
-    """Metrics of the settings in the channel table, for each view of a kind.
+    """Return the metrics that show a view's settings in the channel table.
 
-    The name of each metric begins with the kind's prefix and the kind's word for one
-    view.
+    The name of each metric begins with the prefix of the view's kind, followed by the
+    kind's word for one view, such as `sds_channel`.
     """
     one, name = kind.names.one, f"{kind.prefix}_{kind.names.one}"
     objectives: Metric[ChannelSettings] = Metric(
@@ -50,7 +50,8 @@ def settings_metrics(kind: AnyKind) -> list[Metric[ChannelSettings]]:
 
 
 def _undecodable_by_reason(snapshot: Snapshot) -> Iterable[Sample]:
-    # A checkpoint may contain reasons that only older releases used.
+    # The checkpoint may contain reasons that only older releases used. These reasons
+    # are not in `Reason`, but are exported too.
     counts = {reason.value: 0 for reason in Reason} | dict(snapshot.undecodable)
     return [((reason,), count) for reason, count in counts.items()]
 
@@ -91,11 +92,17 @@ def _without_label(kind: AnyKind) -> Metric[Snapshot]:
 
 
 _Findings = Callable[[Views[Any]], Iterable[tuple[str, tuple[str, ...], int]]]
-"""A function that returns rows. A row has a view, the other labels, and a number."""
+"""Reads rows from the views of a kind.
+
+A row has the name of a view, the values of the other labels, and a number.
+"""
 
 
 def _by_view(read: _Findings) -> Callable[[Snapshot], Iterable[Sample]]:
-    """Add up each view's numbers. Views without a metric label count as `other`."""
+    """Return a function that adds up the numbers of rows with the same labels.
+
+    All views without a metric label of their own have the label `other`.
+    """
 
     def samples(snapshot: Snapshot) -> Iterable[Sample]:
         sums: dict[tuple[str, ...], int] = {}
@@ -118,7 +125,11 @@ def _excused(
 
 
 def _tap_clocks(snapshot: Snapshot) -> Iterable[Sample]:
-    """Offsets by tap; `other` has the largest offset of the taps without a label."""
+    """Return the clock offset of each tap in seconds.
+
+    Among the taps without a metric label, only the offset with the greatest absolute
+    value is returned, with the label `other`.
+    """
     labels = set(snapshot.tap_labels)
     found: dict[str, int] = {}
     for observer, offset_ms in snapshot.job.clock.taps.items():
@@ -128,7 +139,7 @@ def _tap_clocks(snapshot: Snapshot) -> Iterable[Sample]:
 
 
 def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
-    """Metrics of the whole snapshot and of each kind of view, not of single views."""
+    """Return the metrics that are not computed from the totals of a single view."""
     kinds = list(kinds)
     return [
         Metric(

@@ -1,12 +1,13 @@
 """Adds up the totals of several views of one kind.
 
 A field's type decides how it is added up. Whole numbers are summed, histograms merged,
-and dictionaries of counts summed key by key. A field's annotation may declare another
-function::
+and dictionaries of counts summed key by key. For another result, such as the greatest
+value, the annotation of a field declares a function::
 
     clock_ms: Annotated[int, greatest] = 0
 
-Fields of other types keep their default, because their values cannot be added up.
+A field of another type without such a function keeps its default, because the values
+cannot be added up.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Totals = TypeVar("Totals", bound=msgspec.Struct)
 Key = TypeVar("Key")
 
 Join = Callable[[Sequence[Any]], Any]
-"""Combines one or more values of a field into one value. No value is None."""
+"""Combines one or more values of a field into one value. The values are never None."""
 
 
 greatest: Join = max
@@ -34,7 +35,10 @@ least: Join = min
 
 
 def sum_totals(kind: type[Totals], views: Iterable[Totals]) -> Totals:
-    """Return the sum of the views' totals; without views, all fields have defaults."""
+    """Return the sum of the views' totals.
+
+    If `views` is empty, all fields of the sum have their defaults.
+    """
     found = list(views)
     if not found:
         return kind()
@@ -48,9 +52,10 @@ def sum_totals(kind: type[Totals], views: Iterable[Totals]) -> Totals:
 
 
 def counted_part(totals: Totals, gauges: Collection[str]) -> Totals:
-    """Return only the counts in a view's totals: numbers, histograms, dictionaries.
+    """Return a view's totals with only its counts.
 
-    Other fields and the fields in `gauges` get their default.
+    Counts are whole numbers, histograms, and dictionaries of counts. Other fields, and
+    the fields that are named in `gauges`, get their default.
     """
     numbers, others = _fields(type(totals))
     counts = [*numbers, *(n for n, join in others.items() if join in _JOINS)]
@@ -60,9 +65,10 @@ def counted_part(totals: Totals, gauges: Collection[str]) -> Totals:
 
 @lru_cache
 def _fields(kind: type[msgspec.Struct]) -> tuple[Sequence[str], Mapping[str, Join]]:
-    """Names of the fields that are whole numbers, and how other fields are combined.
+    """Return the names of the fields that are summed as whole numbers, and the others.
 
-    Fields that cannot be added up are omitted.
+    Each of the other fields has the function that combines its values. Fields that
+    cannot be added up are omitted.
     """
     numbers, others = [], {}
     for field in msgspec.structs.fields(kind):
@@ -80,7 +86,8 @@ def _sums(names: Sequence[str], found: Sequence[msgspec.Struct]) -> list[int]:
     if not names:
         return []
     # Sum view by view, so that the memory of each view is read once for all fields. The
-    # first name is repeated, so that the getter returns a tuple even for one field.
+    # getter returns a tuple only for two or more names. Therefore, the first name is
+    # repeated, and the first sum is removed.
     row = attrgetter(*names[:1], *names)
     return _added_rows(map(row, found), (len(found), 1 + len(names)))[1:]
 
@@ -92,14 +99,17 @@ def _merged(histograms: Sequence[Histogram]) -> Histogram:
 
 
 def _added_rows(rows: Iterable[Sequence[int]], shape: tuple[int, int]) -> list[int]:
-    """Sums of whole numbers by column. `shape` has the numbers of rows and columns."""
+    """Return the sum of each column of `rows`.
+
+    `shape` is the number of rows and the number of columns.
+    """
     values = np.fromiter(chain.from_iterable(rows), np.int64, shape[0] * shape[1])
     sums: list[int] = values.reshape(shape).sum(axis=0).tolist()
     return sums
 
 
 def added(counts: Iterable[Mapping[Key, int]]) -> dict[Key, int]:
-    """Sums of counts by key."""
+    """Return for each key the sum of its counts."""
     sums: dict[Key, int] = {}
     for one in counts:
         for key, count in one.items():

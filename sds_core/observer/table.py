@@ -1,8 +1,8 @@
-"""A table that finds entries by key, and keeps them encoded in columns until use.
+"""A table that finds entries by key, and decodes an entry only when it is looked up.
 
 Every batch loads and stores a view, but uses only a few of the view's thousands of
 entries. Therefore, a table keeps the entries' integers in columns, and the rest of each
-entry as bytes. An entry is decoded into an object when it is looked up.
+entry as bytes. When an entry is looked up, the table decodes it into an object.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Entry = TypeVar("Entry")
 
 
 class Packing(enum.Enum):
-    """How a column of integers is encoded; see `columns`."""
+    """How a column of integers is encoded; see the module `columns`."""
 
     SIGNED = enum.auto()
     """Any integers in [-2**63, 2**63)."""
@@ -49,9 +49,9 @@ class Codec(Generic[Entry]):
     """How a table stores entries of one kind.
 
     Attributes:
-        packings: Encoding of columns 1, 2 and so on; column 0 is the key.
-        latest: Number of the column that has the time at which the entry was last
-            needed.
+        packings: Encoding of columns 1, 2 and so on; column 0 has the keys.
+        latest: Number of the column that has, for each entry, the time at which the
+            entry was last needed.
     """
 
     packings: tuple[Packing, ...]
@@ -62,9 +62,9 @@ class Codec(Generic[Entry]):
         self.latest = latest
 
     def store(self, entry: object, cells: Int64Rows, row: int) -> bytes:
-        """Write an entry's integers into a row; return the rest of the entry.
+        """Write an entry's integers into a row; return the rest of the entry as bytes.
 
-        An unsigned integer is written as the result of `native.int64`.
+        The cells are signed, so `native.int64` must convert each unsigned integer.
         """
         raise NotImplementedError
 
@@ -74,12 +74,13 @@ class Codec(Generic[Entry]):
 
 
 class PackedTable(msgspec.Struct, array_like=True):
-    """A table of n entries in order of insertion, encoded.
+    """The encoded form of a table with n entries, which are in order of insertion.
 
     Attributes:
         keys: Keys, encoded as `SIGNED`, shape (n,).
         columns: Columns, encoded as in `Codec.packings`, each of shape (n,).
-        ends: Where each entry's bytes in `rests` end, encoded as `RISING`, shape (n,).
+        ends: For each entry, the offset in `rests` at which the entry's bytes end.
+            Encoded as `RISING`, shape (n,).
         rests: The joined bytes of the entries' parts that are not in columns.
     """
 
@@ -97,27 +98,29 @@ class Table(Generic[Entry]):
     After that, look up the entry again before you change it.
 
     Raises:
-        ValueError: The encoded form is damaged.
+        ValueError: The encoded table is damaged.
     """
 
     _codec: Codec[Entry]
-    # The block's rows are the keys, the codec's columns, and the ends.
+    # Each row of this array is a column of the table: the keys, the codec's columns,
+    # and the ends of the entries' bytes in `_rests`.
     _block: Column
     _cells: Int64Rows
     _rows: int
     _last: int
     _rests: bytes
-    # The table's encoded form; None if the table has changed since.
+    # The table's encoded form; None if the table has changed since it was decoded.
     _given: PackedTable | None
     _index: RowIndex
-    # Rows before `_first` are removed. `_gone` has the removed rows from `_first` on.
+    # The entries in all rows before `_first` were removed. `_gone` has the later rows
+    # whose entries were removed.
     _first: int
     _gone: set[int]
-    # `_objects` has the decoded entry of each row, or None. `_touched` has the rows of
-    # decoded entries, in order of decoding.
+    # `_objects` has the entry of each row; None if the entry is not decoded, or was
+    # removed. `_touched` has the rows of decoded entries, in order of decoding.
     _objects: list[Entry | None]
     _touched: list[int]
-    # Entries that have no row yet.
+    # Entries that were added after the last `flush`, and therefore have no row yet.
     _added: OrderedDict[int, Entry]
 
     def __init__(self, codec: Codec[Entry], packed: PackedTable) -> None:
@@ -135,7 +138,7 @@ class Table(Generic[Entry]):
         rows: int = rows_in(packed.keys, False)
         self._hold(np.empty((self._last + 1, rows), np.int64))
         if not rows:
-            # The empty table has no encoded columns.
+            # If a table has no entries, its other encoded parts must be empty too.
             if packed.ends or packed.rests or any(packed.columns):
                 raise ValueError(DAMAGED)
             return
@@ -193,11 +196,11 @@ class Table(Generic[Entry]):
         return self._opened(key, row) if entry is None else entry
 
     def many(self, keys: Iterable[int]) -> list[Entry]:
-        """The entries with these keys, in the order of the keys; all must exist."""
+        """The entries with these keys, in the order of `keys`. Each must exist."""
         return [self[key] for key in keys]
 
     def at(self, row: int) -> Entry | None:
-        """The entry in a row of the columns; None if the entry was removed."""
+        """The entry whose integers are in a row; None if the entry was removed."""
         if row < self._first or (self._gone and row in self._gone):
             return None
         entry = self._objects[row]
@@ -231,7 +234,7 @@ class Table(Generic[Entry]):
         return next(iter(self._added))
 
     def column(self, number: int) -> Column:
-        """One column of all entries, shape (n,). Call `flush` first."""
+        """The values of all entries in one column, shape (n,). Call `flush` first."""
         column: Column = self._block[number]
         if self._codec.packings[number - 1] is Packing.UNSIGNED:
             return column.view(np.uint64)
@@ -249,7 +252,10 @@ class Table(Generic[Entry]):
         return integers(self.keys[self.column(self._codec.latest) < clock_ms])
 
     def flush(self) -> None:
-        """Update the columns. Entries that were looked up before are now stale."""
+        """Write all changes since the last call into the columns.
+
+        The table no longer uses the objects of entries that were looked up before.
+        """
         if not (self._first or self._gone or self._touched or self._added):
             return
         self._given = None
@@ -281,7 +287,7 @@ class Table(Generic[Entry]):
         self._added.clear()
 
     def packed(self) -> PackedTable:
-        """The encoded form, which the state stores."""
+        """Return the encoded table, which the state stores."""
         self.flush()
         if self._given is not None:
             return self._given
@@ -302,7 +308,10 @@ class Table(Generic[Entry]):
         )
 
     def strip(self, rows: Iterable[int]) -> None:
-        """Delete the part of these rows that is not in columns. Call `flush` first."""
+        """For the entries in these rows, delete the part that is not in columns.
+
+        Call `flush` first.
+        """
         self._given = None
         no_rows = np.empty((self._last + 1, 0), np.int64)
         self._join_rests(dict.fromkeys(rows, b""), [], view(no_rows))
@@ -327,14 +336,19 @@ class Table(Generic[Entry]):
         added: list[bytes],
         cells: Int64Rows,
     ) -> None:
-        """Join the bytes of the remaining rows and of the added entries, in this order.
+        """Update `_rests` and the ends of its parts after changes.
 
-        The call sets the ends of all remaining rows. Removed rows are still in the
-        columns.
+        `_rests` then has the bytes of the remaining rows, followed by those of the
+        added entries. The columns still contain the removed rows.
+
+        Args:
+            replaced: For each changed row, its new bytes.
+            added: The bytes of each added entry.
+            cells: Receives the ends of the added entries' bytes.
         """
         last: int = self._last
         data, pieces = self._rests, []
-        # The bytes between two changed rows are copied in one piece.
+        # All bytes between two changed rows are copied in one piece.
         copied: int = self._cells[last, self._first - 1] if self._first else 0
         begin: int = copied
         end: int = 0

@@ -1,7 +1,7 @@
 """Judges a tap by its sequence numbers and heartbeats (docs/figures.md, 8).
 
-A tap's records are in all partitions. A tap's health never changes a channel's figures,
-but shows how reliable these figures are.
+The records of a tap are distributed over all partitions of the topic. A tap's health
+never changes a channel's counters, but shows how reliable these counters are.
 """
 
 from __future__ import annotations
@@ -24,28 +24,36 @@ from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.observer.summing import least
 
 BLOB_VERSION = 5
-"""Version of the blobs of `TapView.to_blob`. Versions 1 to 3 have no checksum."""
+"""Version of the blobs that `TapView.to_blob` returns.
+
+Blobs of versions 1 to 3 have no checksum.
+"""
 
 CHECKSUM_SINCE = 4
 
 MAX_HOLE = 100_000
-"""If `seq` increases by more than this number, the tap counts as restarted."""
+"""Maximum increase of a tap's sequence number that counts as a sequence gap.
+
+If the number increases by more, the tap counts as restarted, and no number counts as
+missing.
+"""
 
 MAX_HOLES = 10_000
-"""Maximum number of sequence gaps that wait for late records.
+"""Maximum number of a tap's sequence gaps that wait for late records.
 
-If a tap sends 1,000 records per second and loses every second record, 7,500 gaps wait.
-Beyond the limit, the oldest gap counts as missing at once, which bounds the cost of a
-record.
+A gap waits for 15 s by default. If a tap sends 1,000 records per second and loses every
+second record, 7,500 gaps wait at the same time. At the limit, the numbers of the oldest
+gap count as missing at once. The limit bounds the time to process a record.
 """
 
 _INT_BYTES = 8
 
 MAX_SPANS = 50
-"""Maximum number of stored capture gaps, whatever their age.
+"""Maximum number of stored capture gaps of a tap, whatever their age.
 
-A batch of several hours may have incidents during many gaps. Adjacent gaps are merged,
-so a tap rarely reaches this limit.
+Old gaps are stored too, because a batch of several hours may have incidents that fall
+in many different gaps. Gaps that touch or overlap are merged, so a tap rarely reaches
+this limit.
 """
 
 
@@ -54,22 +62,25 @@ class TapTotals(msgspec.Struct, array_like=True):
 
     Attributes:
         last_seen_ms: Event time of the tap's last record or heartbeat. If the tap is
-            silent for the retention window, the value becomes 0, and the tap is not
-            published.
-        last_hole_ms: When the newest capture gap was found; None if no gap was found. A
-            capture gap is a silence of more than 15 s, or a sequence number that is
-            missing for more than 15 s.
+            silent for the retention window, the value becomes 0, and the tap is no
+            longer published.
+        last_hole_ms: Event time at which the newest capture gap was found; None if no
+            gap was found. A capture gap is a silence of more than 15 s, or a sequence
+            number that is missing for more than 15 s.
         holes: Periods [from, to] of event time in which the tap may have missed
-            records: disjoint, in order of time, only the newest `tap_view.MAX_SPANS`.
-        hole_since_ms: Start of the latest series of capture gaps; None if no gap was
-            found. In a series, each gap is at most a verdict window after the previous
-            gap. The series ends at `last_hole_ms`.
-        first_seen_ms: Event time of the first record since the tap was last forgotten.
-            0 before this record, or if release 0.12 or earlier read this record.
+            records. The periods are disjoint and in order of time. Only the newest
+            `tap_view.MAX_SPANS` periods are stored.
+        hole_since_ms: Event time at which the latest series of capture gaps began to
+            make channels blind; None if no gap was found. Each gap of a series begins
+            to do so at most a verdict window after the previous gap was found. The
+            series ends at `last_hole_ms`.
+        first_seen_ms: Event time of the tap's first record. If the tap was forgotten,
+            only later records count. 0 if no record was read, or if release 0.12 or
+            earlier read the first record.
     """
 
-    # For all taps together, this is the minimum, so that an alert on silence covers
-    # each tap.
+    # If several taps share the label `other`, the label shows the minimum of this time.
+    # An alert on silence then fires if any of these taps is silent.
     last_seen_ms: Annotated[int, least] = 0
     missing_records: int = 0
     last_hole_ms: int | None = None
@@ -82,17 +93,20 @@ class TapDigest(msgspec.Struct, array_like=True):
     """Frames and heartbeats of one tap in one chunk of one partition.
 
     Attributes:
-        times: For each frame, the maximum record time of the partition so far, Unix ms.
-            Encoded ``int64``, shape (n,).
+        times: For each frame, the maximum record time in the partition up to and
+            including the frame, Unix ms. Encoded ``int64``, shape (n,).
         seqs: Sequence numbers of the frames; `NO_SEQ` for a frame without a number.
             Encoded like `times`.
-        heartbeat_times: Times of heartbeats, encoded ``int64``, shape (h,).
+        heartbeat_times: For each heartbeat, the maximum record time in the partition up
+            to and including the heartbeat, Unix ms. Encoded ``int64``, shape (h,).
         heartbeat_seqs: For each heartbeat, the last sequence number that the tap
-            assigned to a frame. This frame may arrive later. Encoded like
-            `heartbeat_times`.
-        own_times: Record times of the frames according to the tap's own clock. Encoded
-            like `times`; empty if all values are the same as in `times`.
-        heartbeat_own_times: The same times for heartbeats.
+            assigned to a frame. The frame with this number may arrive later than the
+            heartbeat. Encoded like `heartbeat_times`.
+        own_times: Record times of the frames according to the tap's own clock, Unix ms.
+            Encoded like `times`; empty if all values are the same as in `times`.
+        heartbeat_own_times: Record times of the heartbeats according to the tap's own
+            clock, Unix ms. Encoded like `heartbeat_times`; empty if all values are the
+            same as in `heartbeat_times`.
     """
 
     times: bytes
@@ -122,16 +136,19 @@ class TapDigester:
     def add_frame(self, clock_ms: int, seq: int, own_ms: int) -> None:
         """Add a record that is not a heartbeat.
 
-        `clock_ms` is the maximum record time of the partition up to the record, and
-        `own_ms` is the time of the record; both are Unix ms. If the record has no
-        sequence number, `seq` is `NO_SEQ`.
+        `clock_ms` is the maximum record time in the partition up to and including this
+        record. `own_ms` is the time of this record. Both are Unix ms. If the record has
+        no sequence number, `seq` is `NO_SEQ`.
         """
         self._times.append(clock_ms)
         self._seqs.append(seq)
         self._own_times.append(own_ms)
 
     def add_heartbeat(self, clock_ms: int, seq: int, own_ms: int) -> None:
-        """Add a heartbeat; see `add_frame`. `seq` is the number of the last frame."""
+        """Add a heartbeat; see `add_frame`.
+
+        `seq` is the last sequence number that the tap has assigned to a frame.
+        """
         self._heartbeat_times.append(clock_ms)
         self._heartbeat_seqs.append(seq)
         self._heartbeat_own_times.append(own_ms)
@@ -153,9 +170,9 @@ class Hole(msgspec.Struct, array_like=True):
     """The missing sequence numbers in [first, end).
 
     Attributes:
-        since_ms: Event time of the record that revealed the gap.
-        from_ms: Event time of the last earlier record with a sequence number; None in a
-            blob of release 0.1.
+        since_ms: Event time of the record whose number showed that numbers are missing.
+        from_ms: Event time of the last record with a sequence number before the record
+            at `since_ms`; None in a blob of release 0.1.
     """
 
     first: int
@@ -165,22 +182,24 @@ class Hole(msgspec.Struct, array_like=True):
 
 
 class TapState(msgspec.Struct, array_like=True):
-    """The part of the view's state that is not in its totals.
+    """The part of a `TapView`'s state that is not in `TapTotals`.
 
     Attributes:
-        highest: Maximum sequence number seen; `NO_SEQ` before the first number.
-        holes: Missing numbers below `highest` that may still arrive, in order of age.
-        ahead: Records at the clock's time or later, in order. They wait, because other
-            partitions may have earlier records. Each is a row of `_rows` without the
-            tap's own time.
-        highest_ms: Event time of the last record that confirmed `highest`; None before
-            the first such record.
+        highest: Maximum sequence number so far; `NO_SEQ` before the first number.
+        holes: Gaps in the sequence numbers below `highest` that late records may still
+            fill, oldest gap first.
+        ahead: Records whose time is the clock's time or later, in order of time. They
+            wait, because other partitions may still deliver earlier records. Each
+            record is a row of `_rows` without the tap's own time.
+        highest_ms: Event time of the last frame or heartbeat with the number `highest`;
+            None before the first number.
         ahead_own: The tap's own time of each record in `ahead`; empty in a blob of
             release 0.12 or earlier.
         last_own_ms: Time of the last record according to the tap's own clock, Unix ms;
             None before the first record.
-        judged_ms: Event time of the last record before the clock, Unix ms. Silences are
-            judged up to this time. 0 in a blob of release 0.12 or earlier.
+        judged_ms: Event time of the last record whose time the clock has passed, Unix
+            ms. Silences up to this time have been judged. 0 before the first such
+            record, and in a blob of release 0.12 or earlier.
     """
 
     highest: int = NO_SEQ
@@ -196,8 +215,8 @@ class TapState(msgspec.Struct, array_like=True):
 class TapView:
     """Finds gaps in one tap's sequence numbers, and silences between its records.
 
-    A tap that is silent for the retention window is forgotten. If it returns, it counts
-    as new.
+    If a tap is silent for the retention window, it is forgotten. If a forgotten tap
+    sends records again, it counts as a new tap.
     """
 
     totals: TapTotals
@@ -233,7 +252,8 @@ class TapView:
     def apply(self, digests: Iterable[TapDigest], clock_ms: int) -> list[object]:
         """Process the tap's next records from all partitions, then advance the clock.
 
-        The order of the digests does not matter. The result is empty.
+        The order of the digests does not matter. The returned list is empty, because
+        taps have no events.
 
         Raises:
             DamagedDigest: A digest is damaged, or another release made it.
@@ -254,10 +274,11 @@ class TapView:
                 digest.heartbeat_own_times,
                 is_heartbeat=True,
             )
-        # At equal times, a frame comes before the heartbeat with its number.
+        # If a frame and a heartbeat have the same time, the frame is processed first.
+        # Otherwise, its number would seem missing if the heartbeat has this number.
         records.sort()
-        # Records at exactly the clock's time wait, because records that follow may have
-        # the same time and sort before them.
+        # Records at exactly the clock's time wait for the next call, because the next
+        # digests may have records with the same time that must be processed first.
         due = bisect_left(records, clock_ms, key=itemgetter(0))
         state.ahead = [record[:3] for record in records[due:]]
         state.ahead_own = [record[3] for record in records[due:]]
@@ -278,13 +299,16 @@ class TapView:
         return []
 
     def forget(self) -> list[object]:
-        """Forget the tap; see `View.forget`. The result is empty."""
+        """Forget the tap; see `View.forget`. The returned list is empty."""
         self.totals, self._state = TapTotals(), TapState()
         return []
 
     @property
     def next_deadline_ms(self) -> int | None:
-        """Next time to apply records, count a gap or forget the tap, Unix ms."""
+        """Next time to process waiting records, count a gap, or forget the tap.
+
+        Unix ms; None if none of these is expected.
+        """
         state, deadlines = self._state, []
         if state.ahead:
             deadlines.append(state.ahead[0][0])
@@ -316,25 +340,29 @@ class TapView:
             self._state = TapState(ahead=state.ahead, ahead_own=state.ahead_own)
 
     def _seen(self, time_ms: int, own_times: Sequence[int]) -> None:
-        """Judge the silence before records at `time_ms` of the topic's clock.
+        """Decide whether the silence before the given records is a capture gap.
 
-        `own_times` are the records' times according to the tap's own clock, Unix ms.
+        The topic's clock gives all these records the time `time_ms`. `own_times` are
+        their times according to the tap's own clock. All times are Unix ms.
         """
         totals, state = self.totals, self._state
         hole_ms: int = self._settings.tap_hole_ms
         last_own_ms = state.last_own_ms
-        # Releases up to 0.12 stored no `judged_ms`; they judged up to `last_seen_ms`.
+        # Releases up to 0.12 stored no `judged_ms`. They had judged all silences up to
+        # `last_seen_ms`.
         last_ms: int = state.judged_ms or totals.last_seen_ms
-        # A tap may send any number as its time, so differences may exceed 64 bits.
+        # A tap may send any number as its time, so a difference of two of its times may
+        # need more than 64 bits. Compiled variables of type `int` have 64 bits, so the
+        # variables of these times have no type.
         first_own_ms = min(own_times)
         if last_own_ms is None or max(own_times) < last_own_ms:
-            # The tap's own clock cannot show how much time passed since the last
-            # record.
+            # The tap's own time of the last record is unknown, or the tap's clock was
+            # set back. Only the topic's clock can show the length of the silence.
             own_silence_ms = time_ms - last_ms
         else:
             own_silence_ms = first_own_ms - last_own_ms
-        # Both clocks must show the silence, as the topic's clock also advances if
-        # another tap's clock is set forward.
+        # Both clocks must show the silence. The topic's clock alone is not sufficient,
+        # because it also advances if another tap's clock is set forward.
         if last_ms and min(time_ms - last_ms, own_silence_ms) > hole_ms:
             self._found(last_ms, time_ms, since_ms=last_ms + hole_ms)
         if not totals.last_seen_ms:
@@ -345,8 +373,8 @@ class TapView:
     def _seen_now(self, clock_ms: int, own_times: Sequence[int]) -> None:
         """Process records at exactly the clock's time; more such records may follow.
 
-        If these records may end a capture gap, the tap counts as silent until all of
-        them are known.
+        If these records may end a capture gap, the tap counts as silent until the clock
+        advances, because only then are all records at this time known.
         """
         totals, state = self.totals, self._state
         hole_ms, last_own_ms = self._settings.tap_hole_ms, state.last_own_ms
@@ -374,7 +402,10 @@ class TapView:
             del holes[:-MAX_HOLES]
 
     def _found(self, from_ms: int, to_ms: int, since_ms: int) -> None:
-        """Count a capture gap that made channels blind from `since_ms` on."""
+        """Store the capture gap from `from_ms` to `to_ms`, when it was found.
+
+        The gap makes channels blind from `since_ms` on. All times are Unix ms.
+        """
         totals = self.totals
         if (
             totals.hole_since_ms is None
@@ -403,7 +434,7 @@ class TapView:
         holes = self._state.holes
         if not holes:
             return
-        # The gaps are in order of their numbers.
+        # The gaps are sorted by sequence number.
         index: int = bisect_right(holes, seq, key=attrgetter("first")) - 1
         if index >= 0 and seq < (hole := holes[index]).end:
             parts = (

@@ -1,8 +1,8 @@
 """Interfaces of a trace, which shows what happened to messages (docs/trace.md).
 
-A protocol with traces provides a `Tracing`. Its tracer reads the digests of the
-protocol's views, and runs the views. Steps of a trace are evidence from frames;
-conclusions are notes in the views' journals.
+A protocol whose messages can be traced provides a `Tracing`. The `Tracer` of the
+protocol reads the digests of the protocol's views, and runs the views. The steps of a
+trace are evidence from frames, and conclusions that the views note in their journals.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ from sds_core.observer.record import TapHeaders
 from sds_core.observer.settings import ObserverSettings
 
 MOST_STEPS = 500
-"""Maximum number of steps in a trace. A sender can name a message in many frames."""
+"""Maximum number of steps that a `StepLog` stores for one message.
+
+Without a limit, a sender could add steps by naming a message in any number of frames.
+"""
 
 _WAKU_HASH = re.compile("0[xX][0-9a-fA-F]{64}")
 
@@ -30,8 +33,9 @@ class Query(NamedTuple):
     """The messages to search for; exactly one attribute is set.
 
     Attributes:
-        message_ids: Ids of messages, or Waku hashes of copies (``0x`` and 64 digits).
-        sender: Participant whose messages are all selected.
+        message_ids: Ids of messages. Instead of an id, an element may be the Waku hash
+            of a copy of the message (``0x`` and 64 hexadecimal digits).
+        sender: Id of a participant. All messages of this sender are selected.
     """
 
     message_ids: frozenset[str] = frozenset()
@@ -39,7 +43,7 @@ class Query(NamedTuple):
 
     @property
     def waku_hashes(self) -> frozenset[str]:
-        """The ids that may be Waku hashes, in lower case."""
+        """Those `message_ids` that have the form of a Waku hash, in lower case."""
         return frozenset(
             one.lower() for one in self.message_ids if _WAKU_HASH.fullmatch(one)
         )
@@ -57,7 +61,7 @@ class Subject(NamedTuple):
 
 
 class Step(msgspec.Struct, frozen=True):
-    """One fact about a message, shown by a frame, a tap or a deadline.
+    """One fact about a message, which a frame or an expired deadline shows.
 
     Attributes:
         at_ms: Event time, Unix ms.
@@ -65,7 +69,8 @@ class Step(msgspec.Struct, frozen=True):
         text: What happened, without the names of participants.
         by: Participant that the step concerns; empty if no participant is known.
         to: Receiving peer, if the protocol has peers.
-        tap: Tap that captured the step; empty for a conclusion of the monitor.
+        tap: Tap that captured the frame; empty if the tap is unknown, or if the step is
+            a conclusion of the monitor.
         names: Participants whose names are shown after the text.
     """
 
@@ -79,7 +84,7 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Person(msgspec.Struct):
-    """What frames show about one participant and the message. Times are in Unix ms.
+    """What frames show about one participant of a traced message. Times are Unix ms.
 
     Attributes:
         name: Participant id.
@@ -87,14 +92,16 @@ class Person(msgspec.Struct):
             appeared.
         heard_after_ms, heard_last_ms: Times of the participant's first and latest frame
             since the message appeared.
-        silent_ms: The participant's longest silence since `heard_before_ms`.
+        silent_ms: Maximum time between two consecutive frames of the participant, from
+            the frame at `heard_before_ms` on.
         named_ms: Time of the participant's first frame whose history names the message.
         named: Number of the participant's frames whose history names the message.
         held_ms: Time of the participant's first frame whose filter holds the message.
         lacked_ms, lacked_last_ms: Times of the participant's first and latest frame
-            whose filter lacks the message. Frames before `appeared_ms` do not count.
+            whose filter lacks the message. Frames from before the message appeared do
+            not count.
         requests: Number of the participant's repair requests for the message.
-        outcomes: Conclusions about the participant, in order of time.
+        outcomes: Kinds of conclusions about the participant, in order of time.
     """
 
     name: str
@@ -140,11 +147,13 @@ class Rule(NamedTuple):
 
 
 class Conclusion(msgspec.Struct, frozen=True):
-    """One conclusion of the view, with all participants that it concerns.
+    """One conclusion of a view about a message.
 
     Attributes:
-        at_ms: Event time of the first note, Unix ms.
+        at_ms: Event time of the first note in the journal with this conclusion, Unix
+            ms.
         figure, section, text: See `Rule`.
+        names: All participants that the conclusion concerns.
     """
 
     at_ms: int
@@ -158,18 +167,19 @@ class Evidence(msgspec.Struct, frozen=True):
     """Everything that a tracer found about one message.
 
     Attributes:
-        facts: Known facts of the message's first copy, by name.
+        facts: Known facts about the message, such as its sender, by name of the fact.
         appeared_ms: Event time of the first frame that contains or names the message,
             Unix ms. None if no record concerned the message.
-        steps: Steps in order of time. The maximum number of steps is about twice
-            `MOST_STEPS`.
-        people: The sender, then the other participants in order of appearance.
-        incidents: Incidents of the message, each in its current form.
-        conclusions: Conclusions of the view, in order of time.
-        summary: The most important conclusion; None if none exists.
-        unknown: Sentences about what the trace cannot show. Each sentence has the
-            participants that are listed after it.
-        observers: Taps that mirrored the channel.
+        steps: Steps in order of time; at most twice `MOST_STEPS`.
+        people: Participants in order of appearance, except that SDS lists the sender
+            first.
+        incidents: The newest state of each incident of the message.
+        conclusions: All conclusions about the message, in order of time.
+        summary: The gravest conclusion that no other conclusion revokes; None if no
+            such conclusion exists.
+        unknown: Sentences about what the trace cannot show, each with the participants
+            whose names are shown after the sentence.
+        observers: Taps that showed the message's channel or group.
     """
 
     subject: Subject
@@ -191,13 +201,14 @@ class Tracer(Protocol):
     def take(self, digests: Mapping[str, Sequence[Any]], clock_ms: int) -> None:
         """Process the next digests of each view, in any order, then advance the clock.
 
-        `clock_ms` is the maximum record time so far, Unix ms.
+        `clock_ms` is the maximum record time so far in the traced part of the topic,
+        Unix ms.
         """
 
     def evidence(self) -> list[Evidence]:
         """Return the current evidence for each message.
 
-        The order is that of the argument `subjects` of `Tracing.tracer`.
+        The messages are in the order in which `Tracing.tracer` received them.
         """
 
 
@@ -216,8 +227,9 @@ class Tracing(Protocol[_FrameIn]):
     def may_concern(self, value: bytes, query: Query) -> bool:
         """Whether a record's value may match a query.
 
-        If the result is False, the value does not match. The test is fast. It ignores
-        Waku hashes, which are not in the value.
+        If the result is False, the value does not match the query. The test is fast,
+        because it does not decode the value. The test ignores Waku hashes, because the
+        Waku hash of a record is not in the value.
         """
 
     def subjects(
@@ -246,7 +258,7 @@ class StepLog:
             self.omitted += 1
 
     def note(self, note: Note, names: tuple[str, ...] = ()) -> None:
-        """Add a conclusion of the view as a step with these `names`."""
+        """Add a conclusion from a view's journal, as a step with these `names`."""
         rule = self._rules.get(note.what)
         if rule is None:
             return
@@ -256,22 +268,24 @@ class StepLog:
     def steps(self, more: Sequence[Step] = ()) -> tuple[list[Step], int]:
         """Return all steps in order of time, and the number of omitted steps.
 
-        `more` has further steps, of which at most `MOST_STEPS` are returned.
+        `more` has steps that were not added to the log. If `more` has more than
+        `MOST_STEPS` steps, the method omits the later ones.
         """
         steps = sorted([*self._steps, *more[:MOST_STEPS]], key=lambda one: one.at_ms)
         return steps, self.omitted + len(more[MOST_STEPS:])
 
     def has_step(self, prefix: str) -> bool:
-        """Whether the kind of any step begins with `prefix`."""
+        """Whether any step has a kind (`Step.what`) that begins with `prefix`."""
         return any(step.what.startswith(prefix) for step in self._steps)
 
     def conclusions(
         self, undone: Mapping[str, Sequence[str]]
     ) -> tuple[list[Conclusion], Conclusion | None]:
-        """Return all conclusions in order of time, and the gravest valid conclusion.
+        """Return all conclusions in order of time, and the gravest of the valid ones.
 
-        `undone` maps each note to the notes that revoke it for the same participant. A
-        revoked conclusion is not valid.
+        `undone` maps a kind of notes to the kinds that revoke it. A note revokes a
+        conclusion only for the participant of the note. If the conclusion is revoked
+        for all of its participants, it is not valid.
         """
         by_what = {
             what: self._conclusion(what, notes) for what, notes in self._notes.items()
