@@ -1,4 +1,4 @@
-"""Judges a channel by the events in a sliding window (docs/figures.md, 8)."""
+"""Determines the verdict of a channel from recent events (docs/figures.md, 8)."""
 
 from __future__ import annotations
 
@@ -25,51 +25,67 @@ from sds_core.observer.verdict import Verdict
 _BUCKET_MS = 1_000
 
 _MOST_LOSSES = 2_000
-"""For each kind of loss, at least this number of the latest losses is kept.
+"""Number of the oldest losses of one kind that are dropped at a time.
 
-One lost message in the window is enough for the verdict FAILING.
+They are dropped when more than twice this number are stored. The verdict does not need
+all losses: one lost message in the window is enough for FAILING.
 """
 
 _MOST_NAMED = 10
 """Maximum number of participants that the evidence of a verdict names."""
 
 _MOST_RETRIED = 200
-"""Maximum number of messages whose retries are counted; the last retried are kept."""
+"""Maximum number of messages whose retries are counted.
+
+Beyond this number, the messages whose latest retry is oldest are dropped.
+"""
 
 
 class HealthState(msgspec.Struct, array_like=True):
-    """Events in the window, and the verdict. Times are in the channel's clock, Unix ms.
+    """The events in the verdict's window, and the verdict.
+
+    Unless an event time is stated, times are those of the channel's clock, Unix ms. A
+    step is a time step of `evidence.STEP_MS`.
 
     Attributes:
-        first_ms: Clock at the channel's first record; None before the first record.
-        last_content_ms: Clock at the latest content frame; None if the window has no
+        first_ms: Time of the channel's first frame; None before this frame.
+        last_content_ms: Time of the latest content frame; None if the window has no
             content frame.
-        last_expired_ms: When the latest repair episode expired; None if none did in the
-            window.
-        losses: For each lost message, when the loss was found. The keys are
-            fingerprints. Retracted losses are excluded.
-        ended: For each second, the number of messages whose deadline passed, and the
-            number of unacknowledged messages among them. The keys are the ends of the
-            seconds, ascending.
-        undelivered: For each lost delivery, when the loss was found. The keys are the
-            message's order and the participant's index. Retracted losses are excluded.
-        last_recovered_ms: When the latest delivery recovered; None if none did in the
-            window.
-        saturated: By participant index: event time of the participant's newest filter,
-            if its false-positive rate exceeds the limit.
-        since_ms: When the current verdict began; None before the first verdict.
-        pairs: For each step, the number of deliveries that ended. The keys are the
-            ends of the steps, ascending.
-        lacked: For each delivery in `undelivered`, when a frame first showed the lack.
-            Empty in states of releases before 0.8.
-        recovered, expired: For each step, the latest start of a delivery that
-            recovered, or of a repair episode that expired, in this step. The keys are
-            the ends of the steps, ascending.
-        newest_gap_ms: When a history first named the id of the latest gap.
-        last_attributed_ms: Clock at the latest content frame that names its sender;
-            None if the window has none.
+        last_expired_ms: Time at which a repair episode last expired; None if no episode
+            expired in the window.
+        losses: For each lost dependency, the time when its loss was found. The keys are
+            fingerprints of message ids. Retracted losses are excluded.
+        ended: For each second, the number of messages whose deadline passed in this
+            second, and how many of these messages are unacknowledged. The keys are the
+            ends of the seconds, ascending.
+        undelivered: For each lost delivery, the time when its loss was found. The keys
+            are the message's order and the participant's index. Retracted losses are
+            excluded.
+        last_recovered_ms: Time at which a delivery last recovered; None if no delivery
+            recovered in the window.
+        saturated: Participants whose newest filter has a false-positive rate above the
+            limit: event time of this filter, by participant index.
+        since_ms: Time at which the current verdict began; None before the first
+            verdict.
+        pairs: For each step, the number of deliveries that ended in this step, lost or
+            not. The keys are the ends of the steps, ascending.
+        lacked: For each delivery in `undelivered`, the event time of the first frame
+            that showed that the participant lacks the message. Empty in states that
+            releases before 0.8 wrote.
+        recovered: For each step in which deliveries recovered, the start of the
+            delivery that began last. The start is the event time of the first frame
+            that showed the lack, rounded down to a step. The keys are the ends of the
+            steps, ascending.
+        expired: For each step in which repair episodes expired, the start of the
+            episode that began last, rounded down to a step. The keys are the ends of
+            the steps, ascending.
+        newest_gap_ms: Latest time at which a history first named an id that became a
+            gap; 0 before the first gap.
+        last_attributed_ms: Time of the latest content frame that names its sender; None
+            if the window has no such frame.
         retries: For each message, the number of retries and the time of the latest
-            retry. The keys are fingerprints, in order of the latest retry.
+            retry. The keys are fingerprints of message ids, in order of the latest
+            retry.
     """
 
     first_ms: int | None = None
@@ -98,18 +114,21 @@ _LATEST = (
     "last_expired_ms",
     "last_recovered_ms",
 )
-"""Fields of `HealthState` that store the time of a latest event.
+"""Fields of `HealthState` that store when an event of one kind last occurred.
 
-A field is None if the window has no event of its kind.
+Such a field is None if no event of this kind occurred in the window.
 """
 
 
 @native
 class Health:
-    """Judges a channel by the events in the window before its clock.
+    """Determines a channel's verdict from the events in a window of time.
+
+    The window ends at the channel's clock.
 
     Attributes:
-        edge_ms: Until this time, the verdict changes only on a new event, Unix ms.
+        edge_ms: Until the clock exceeds this time, only a new event can change the
+            verdict, Unix ms.
     """
 
     _settings: RuleSettings
@@ -128,20 +147,22 @@ class Health:
         self._messages = sum(count for count, _ in state.ended.values())
         self._missed = sum(missed for _, missed in state.ended.values())
         self._pairs = sum(state.pairs.values())
-        # Number of lost deliveries for each pair of times: when the lack began, and
-        # when the loss was found, both rounded to steps.
+        # Number of lost deliveries by two times, both rounded to steps: when a frame
+        # first showed that the participant lacks the message, and when the loss was
+        # found.
         self._undelivered = Counter(
             self._span_of(order, by, found_ms)
             for order, lost_to in state.undelivered.items()
             for by, found_ms in lost_to.items()
         )
         self._undelivered_count = self._undelivered.total()
-        # Number of dependencies found lost in each step, by the end of the step.
+        # For each step, the number of dependencies whose loss was found in this step.
+        # The keys are the ends of the steps.
         self._lost = Counter([step_after(ms) for ms in state.losses.values()])
         self.edge_ms = self.next_edge_ms()
 
     def record(self, clock_ms: int) -> None:
-        """Record a frame of the channel."""
+        """Record that the channel had a frame; its first frame begins the warm-up."""
         if self._state.first_ms is None:
             self._state.first_ms = clock_ms
             self.edge_ms = min(self.edge_ms, self._warm_up_end_ms())
@@ -159,14 +180,14 @@ class Health:
         self._leaves_after(clock_ms)
 
     def deadline_passed(self, deadline_ms: int, unacknowledged: bool) -> None:
-        """Record that the deadline of a message has passed."""
+        """Record that the acknowledgement deadline of a message has passed."""
         end_ms = -(-deadline_ms // _BUCKET_MS) * _BUCKET_MS
         messages, missed = self._state.ended.get(end_ms, (0, 0))
         self._state.ended[end_ms] = (messages + 1, missed + unacknowledged)
         self._messages += 1
         self._missed += unacknowledged
-        # When a message leaves the window, the share of unacknowledged messages
-        # changes.
+        # When the oldest messages leave the window, the share of unacknowledged
+        # messages changes, so the verdict may change.
         self._leaves_after(next(iter(self._state.ended)))
 
     def lost(self, key: int, time_ms: int) -> None:
@@ -175,15 +196,18 @@ class Health:
         self.retracted(key)
         losses[key] = time_ms
         self._lost[step_after(time_ms)] += 1
-        # Old losses are deleted in large groups, because a search for the first entry
-        # steps over all deleted entries.
+        # Many old losses are deleted at a time, because the search for the first entry
+        # of a dictionary visits all deleted entries before it.
         if len(losses) > 2 * _MOST_LOSSES:
             for old in list(islice(losses, _MOST_LOSSES)):
                 self.retracted(old)
         self._leaves_after(time_ms)
 
     def retracted(self, key: int) -> None:
-        """Remove the loss of a dependency that arrived."""
+        """Remove a dependency from the recorded losses, if it is one of them.
+
+        This method is called, for example, when the dependency arrives.
+        """
         found_ms = self._state.losses.pop(key, None)
         if found_ms is not None:
             _subtract(self._lost, step_after(found_ms))
@@ -201,7 +225,7 @@ class Health:
             del retries[oldest]
 
     def gap_opened(self, named_ms: int) -> None:
-        """Record that a gap has opened; its id was first named at `named_ms`."""
+        """Record that a gap has opened for an id that was first named at `named_ms`."""
         self._state.newest_gap_ms = max(self._state.newest_gap_ms, named_ms)
 
     def pairs_ended(self, count: int, time_ms: int) -> None:
@@ -211,7 +235,8 @@ class Health:
         pairs, end_ms = self._state.pairs, step_after(time_ms)
         pairs[end_ms] = pairs.get(end_ms, 0) + count
         self._pairs += count
-        # When a delivery leaves the window, the share of lost deliveries changes.
+        # When the oldest deliveries leave the window, the share of lost deliveries
+        # changes, so the verdict may change.
         self._leaves_after(next(iter(pairs)))
 
     def undelivered(self, order: int, by: int, time_ms: int, lacked_ms: int) -> None:
@@ -229,7 +254,11 @@ class Health:
         self._leaves_after(time_ms)
 
     def delivered(self, order: int, by: int) -> None:
-        """Remove the loss of a message that a participant now has."""
+        """Remove a delivery from the recorded losses, if it is one of them.
+
+        This method is called, for example, when the participant shows that it has the
+        message.
+        """
         lost_to = self._state.undelivered.get(order, {})
         found_ms = lost_to.get(by)
         if found_ms is not None:
@@ -244,7 +273,10 @@ class Health:
             self._state.undelivered.pop(order, None)
 
     def recovered(self, time_ms: int, lacked_ms: int) -> None:
-        """Record a delivery that recovered."""
+        """Record that a participant received a message that it lacked before.
+
+        A frame at `lacked_ms` first showed the lack.
+        """
         self._state.last_recovered_ms = time_ms
         _begin_last(self._state.recovered, time_ms, lacked_ms)
         self._leaves_after(time_ms)
@@ -252,7 +284,8 @@ class Health:
     def expired(self, time_ms: int) -> None:
         """Record a repair episode that expired."""
         self._state.last_expired_ms = later(self._state.last_expired_ms, time_ms)
-        # The dialect's repair window is unknown here, so the longer window is used.
+        # The dialect of the episode is unknown here, so its start is calculated with
+        # the longest repair window.
         began_ms = time_ms - self._settings.repair_window_nim_ms
         _begin_last(self._state.expired, time_ms, began_ms)
         self._leaves_after(time_ms)
@@ -266,7 +299,7 @@ class Health:
             self._state.saturated.pop(by, None)
 
     def judge(self, clock_ms: int, gaps_open: int) -> None:
-        """Update the verdict at a time of the clock. Call `judge` after every event."""
+        """Determine the verdict at `clock_ms`. Call this method after every event."""
         has_left = clock_ms > self.edge_ms
         if has_left:
             self._forget(clock_ms)
@@ -280,11 +313,12 @@ class Health:
     def evidence(
         self, clock_ms: int, gaps_open: int, name: Callable[[int], str]
     ) -> Evidence | None:
-        """The evidence for the verdict; None if the verdict is not bad."""
+        """The evidence for the verdict; None if it is neither FAILING nor DEGRADED."""
         state, settings = self._state, self._settings
         if state.verdict not in (Verdict.FAILING, Verdict.DEGRADED):
             return None
-        # `judge` may have kept old events, because they did not affect the verdict.
+        # `judge` keeps events that have left the window if they do not affect the
+        # verdict, so they are dropped here.
         self._forget(clock_ms)
         ack_ms, gap_ms = settings.ack_deadline_ms, settings.gap_deadline_ms
         gaps: list[Found] = []

@@ -1,8 +1,9 @@
-"""Remembers where participants' causal histories began (docs/figures.md, 6).
+"""Remembers how each participant's causal history began (docs/figures.md, 6).
 
-A causal history is the end of a participant's log of messages, and the log only grows.
-Assume that a history has n entries and begins with entry e. Then, in the participant's
-later histories, none of the last n entries precedes e.
+A participant's log of messages only grows, and a causal history contains the last
+entries of the log. Assume that a history has n entries and that its first entry is e.
+Then, in each later history of the participant, the last n entries are e or entries that
+follow e in the log.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from sds_core.wire import Dialect, FrameKind
 
 
 class HistoryHead(msgspec.Struct, array_like=True):
-    """The start of the causal history in the latest of a participant's first copies.
+    """The first entry of the causal history in a participant's newest first copy.
 
     Attributes:
-        dialect, lamport: Dialect and Lamport timestamp of the frame.
-        first: Fingerprint of the first entry; 0 if the history is empty.
+        dialect, lamport: Dialect and Lamport timestamp of this first copy.
+        first: Fingerprint of the entry's message id; 0 if the history is empty.
     """
 
     dialect: Dialect
@@ -35,7 +36,7 @@ class HistoryHead(msgspec.Struct, array_like=True):
 @native
 @dataclass(slots=True)
 class HistoryHeads:
-    """Remembers how the newest causal history of each participant began."""
+    """Remembers the first entry of each participant's newest causal history."""
 
     _settings: RuleSettings
     _participants: Participants
@@ -44,20 +45,20 @@ class HistoryHeads:
     def first_copy_by(
         self, frame: SeenFrame, by: int, has_rolled: bool
     ) -> HistoryHead | None:
-        """Remember the history of a first copy.
+        """Remember the history of a first copy, and return the sender's previous one.
 
         Args:
             frame: The first copy.
             by: Participant index or `UNKNOWN`.
-            has_rolled: Whether the frame's filter shows that the participant restarted.
-                After a restart, the earlier history proves nothing.
+            has_rolled: Whether the frame's filter shows a roll-over. The participant
+                may then have restarted, so its previous history proves nothing.
 
         Returns:
-            The sender's previous history. None after a restart, or if this history is
-            unknown, is empty, has another dialect, has more entries than the new
-            history, or is not older than the new history. If a history of n entries is
-            returned, none of the new history's last n entries precedes the previous
-            history's first entry.
+            The sender's previous history. None if `has_rolled` is set, or if the
+            previous history is unknown, is empty, has another dialect, has more entries
+            than the new history, or is not older than the new history. If the previous
+            history has n entries, none of the last n entries of the new history
+            precedes the first entry of the previous history.
         """
         if by == UNKNOWN or frame.kind is FrameKind.EPHEMERAL:
             return None
@@ -78,7 +79,7 @@ class HistoryHeads:
         return before if before.entries <= len(frame.history) else None
 
     def forget_silent_since(self, time_ms: int) -> None:
-        """Drop participants whose latest first copy is before this time, Unix ms."""
+        """Drop participants that have sent no first copy since `time_ms`, Unix ms."""
         for by in list(self._heads):
             if not self._participants.has_spoken_since(by, time_ms):
                 del self._heads[by]

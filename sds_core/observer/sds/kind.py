@@ -1,4 +1,4 @@
-"""Registers SDS in the monitor, with its kind of view and its protocol."""
+"""Defines the protocol SDS for the monitor, and the kind of its views."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ CHANNELS: Kind[ChannelDigest, ChannelTotals, ChannelEvent] = Kind(
     is_audited=True,
     excused=excused_findings,
 )
-"""The kind of view for SDS channels. A view's name is its channel's id."""
+"""The kind of view for SDS channels. The name of a view is the id of its channel."""
 
 
 def _decode(value: bytes, _: Headers) -> Frame:
@@ -70,4 +70,4 @@ SDS: TrafficProtocol[Frame] = TrafficProtocol(
     new_reader=OutlineReader,
     tracing=SdsTracing(),
 )
-"""Scalable Data Sync, in both dialects (docs/records.md)."""
+"""The protocol Scalable Data Sync, in both dialects (docs/records.md)."""

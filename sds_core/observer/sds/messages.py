@@ -20,30 +20,30 @@ class Message:
     """One content message.
 
     Attributes:
-        order: Number of the channel's messages whose first copy came earlier.
+        order: Number of messages that the channel had before this message.
         t0_ms: Event time of the first copy, Unix ms.
         seen_ms: The channel's clock at the first copy. Deadlines count from this time.
         latest_ms: The channel's clock when the message was last seen or named.
-        witnesses_needed: Number of witnesses that are enough for a probable
-            acknowledgement.
+        witnesses_needed: Minimum number of witnesses for a probable acknowledgement.
         definite, probable: Whether the message is definitely acknowledged, and whether
             the message is probably acknowledged.
-        overdue: Whether the message's deadline has passed.
-        in_time: Whether the message was acknowledged, definitely or probably, by its
+        overdue: Whether the message's acknowledgement deadline has passed.
+        in_time: Whether the message was acknowledged, definitely or probably, by this
             deadline.
         opportunity: Whether another participant's frame could have acknowledged the
             message.
-        witnesses: Participants whose filters held the message before its definite
-            acknowledgement.
+        witnesses: Indices of the participants whose filters held the message; empty
+            once the message is definitely acknowledged.
         witness_rate: Product of the false-positive rates of the witnesses' filters.
-        message_id: The id; empty if no later frame can need the id.
+        message_id: The id; it is dropped (empty) when no later frame can need it.
         waku_hash: Waku message hash of the first copy, 32 bytes; empty if unknown, or
             if `message_id` is empty.
-        was_named_before: Whether the message was named before any tap saw it.
+        was_named_before: Whether a causal history named the message before any tap saw
+            the message.
         hint: Retrieval hint from a causal history; empty if unknown, or if `message_id`
             is empty.
-        hashed_for, hash_a, hash_b: A dialect, and the id's hashes for filters of this
-            dialect.
+        hashed_for, hash_a, hash_b: The dialect for whose filters the id was hashed,
+            and the two hashes.
     """
 
     key: int
@@ -99,9 +99,9 @@ _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(tuple[bytes, bytes, bytes, list[int], float])
 """Decodes the part of a message that is not in columns.
 
-The part has id, Waku hash, hint, witnesses and `witness_rate`. A hexadecimal id is
-stored as bytes, another id in UTF-8. If the hint equals the hash, the stored hint is
-empty.
+The part contains the id, the Waku hash, the hint, `witnesses` and `witness_rate`. A
+hexadecimal id is stored as its bytes, any other id in UTF-8. If the hint equals the
+Waku hash, the stored hint is empty.
 """
 
 
@@ -110,7 +110,7 @@ class _MessageCodec(Codec[Message]):
     def store(self, entry: object, cells: Int64Rows, row: int) -> bytes:
         message: Message = cast("Message", entry)
         message_id = _packed_id(message.message_id)
-        # A hexadecimal id is twice as long as its bytes.
+        # A hexadecimal id is encoded in half as many bytes as it has characters.
         is_hex = 0 < 2 * len(message_id) == len(message.message_id)
         cells[_ORDER, row] = message.order
         cells[_T0, row] = message.t0_ms
@@ -170,7 +170,7 @@ class MessageTable(Table[Message]):
         self._added_by_order = {}
 
     def add(self, message: Message) -> None:
-        """Append a message. Its order must be greater than all stored orders."""
+        """Append a message. Its order must exceed the orders of all stored messages."""
         self[message.key] = message
         self._added_by_order[message.order] = message
 
@@ -204,7 +204,7 @@ class MessageTable(Table[Message]):
         return None
 
     def seen_of(self, order: int) -> int:
-        """`seen_ms` of the message with this order; -2**62 if none is remembered."""
+        """`seen_ms` of the message with this order; -2**62 if it is not remembered."""
         row: int = self._row_from(_ORDER, order)
         if row < self._rows and self._cells[_ORDER, row] == order:
             if row < self._first or (self._gone and row in self._gone):
@@ -235,10 +235,11 @@ class MessageTable(Table[Message]):
         return found
 
     def name_settled(self, key: int, hint: bytes, clock_ms: int) -> bool:
-        """Update `latest_ms` of a message without decoding the message.
+        """Record that a history names a message, without decoding the message.
 
-        The call returns False and changes nothing if the message is not remembered, is
-        not definitely acknowledged, or would get its first hint.
+        If possible, set `latest_ms` to `clock_ms` and return True. Otherwise, change
+        nothing and return False: the message is not remembered, is already decoded, is
+        not definitely acknowledged, or has no hint and `hint` is not empty.
         """
         row: int = self._row(key)
         if row < 0:
@@ -290,10 +291,10 @@ class MessageTable(Table[Message]):
     def new_to(
         self, by: int, after_ms: int, until_ms: int, first: int, end: int
     ) -> list[int]:
-        """Return the orders of messages that participants except `by` sent in a period.
+        """Return the orders of messages in a period whose sender is known and not `by`.
 
-        The orders are in `[first, end)`. The period of event times excludes `after_ms`
-        and includes `until_ms`, Unix ms.
+        The orders are in `[first, end)`. The messages' event times are after `after_ms`
+        and at or before `until_ms`, Unix ms.
         """
         new: list[int] = []
         order: int = first
@@ -319,30 +320,33 @@ class MessageTable(Table[Message]):
         return self._added_by_order.get(order)
 
     def first_seen_since(self, clock_ms: int) -> int | None:
-        """Order of the first message seen at or after `clock_ms`, or None."""
+        """Order of the first message with `seen_ms` of at least `clock_ms`, or None."""
         self.flush()
         row: int = self._row_from(_SEEN, clock_ms)
         return self._cells[_ORDER, row] if row < self._rows else None
 
     def not_overdue(self) -> list[tuple[int, int]]:
-        """Key and `seen_ms` of each message whose deadline has not passed."""
+        """Key and `seen_ms` of each message that is not overdue."""
         return self._with_state(OVERDUE, 0, _SEEN)
 
     def unacknowledged(self, since_ms: int) -> list[int]:
-        """Keys of unacknowledged messages seen at or after a time of the clock."""
+        """Keys of the messages that have no acknowledgement, not even a probable one.
+
+        Only messages whose `seen_ms` is at least `since_ms` are returned.
+        """
         found = self._with_state(DEFINITE | PROBABLE, 0, _SEEN)
         return [key for key, seen_ms in found if seen_ms >= since_ms]
 
     def unjudged(self) -> list[int]:
-        """Keys of messages whose acknowledgement is undecided.
+        """Keys of the messages that had no opportunity so far.
 
-        These messages have no acknowledgement and no opportunity, and are not overdue.
+        Messages that are acknowledged or overdue are not returned.
         """
         judged = DEFINITE | PROBABLE | OVERDUE | OPPORTUNITY
         return [key for key, _ in self._with_state(judged, 0, _SEEN)]
 
     def in_flight(self) -> list[tuple[int, int]]:
-        """Key and event time of each unacknowledged message that is not overdue."""
+        """Key and `t0_ms` of each message that is neither acknowledged nor overdue."""
         return self._with_state(DEFINITE | PROBABLE | OVERDUE, 0, _T0)
 
     def _with_state(self, mask: int, state: int, number: int) -> list[tuple[int, int]]:
@@ -358,8 +362,9 @@ class MessageTable(Table[Message]):
     def keep_ids_of(self, orders: set[int], since_ms: int) -> None:
         """Drop ids, hashes and hints that no later frame can need.
 
-        A message seen since `since_ms` keeps them if `orders` contains its order, or if
-        it has no definite acknowledgement.
+        A message keeps its id, hash and hint only if its `seen_ms` is at least
+        `since_ms`. In addition, `orders` must contain its order, or the message must
+        have no definite acknowledgement.
         """
         self.flush()
         cells: Int64Rows = self._cells

@@ -1,4 +1,4 @@
-"""Tracks which participants lack each message, and records incidents."""
+"""Tracks which participants lack each message, and records losses as incidents."""
 
 from __future__ import annotations
 
@@ -18,21 +18,22 @@ from sds_core.observer.sds.receivers import Receiver
 class MissingDeliveries:
     """Finds the receivers that lack a message.
 
-    A message is given as its order, a receiver as its participant index.
+    In arguments, `order` is the order of a message, and `by` is the participant index
+    of a receiver.
     """
 
     _participants: Participants
     _incidents: Incidents
     _receivers: Mapping[int, Receiver]
     _undelivered: dict[int, tuple[int, int]]
-    # The keys are orders of messages. `_missing` has the receivers that lack the
-    # message, and `_lost` has the receivers to which the message is lost. For each
-    # receiver, the value is the time of the first frame that showed the lack.
+    # For each message, by its order: `_missing` has the receivers that lack the
+    # message, and `_lost` has the receivers to which the message is lost. Each receiver
+    # has the event time of its first frame that showed that it lacks the message.
     _missing: dict[int, dict[int, int]] = field(default_factory=dict)
     _lost: dict[int, dict[int, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Index the loaded receivers."""
+        """Fill `_missing` and `_lost` from the loaded receivers."""
         for by, receiver in self._receivers.items():
             for order, missing_ms in receiver.missing.items():
                 self.missing(order, by, missing_ms)
@@ -42,13 +43,14 @@ class MissingDeliveries:
     def of(self, message: Message) -> tuple[dict[str, int], int]:
         """Return participants that lack a message, and how many others lack it.
 
-        At most `MOST_LACKING` participants are returned, each with the time of the
-        first frame that showed the lack.
+        At most `MOST_LACKING` participants are returned. Each has the event time of its
+        first frame that showed that it lacks the message. Participants with the
+        earliest times have priority.
         """
         return self._named(self._missing.get(message.order, {}))
 
     def missing(self, order: int, by: int, missing_ms: int) -> None:
-        """Record that a receiver lacks a message, as a frame of `missing_ms` showed."""
+        """Record that a receiver lacks a message, as a frame at `missing_ms` showed."""
         self._missing.setdefault(order, {})[by] = missing_ms
 
     def lost(self, message: Message, by: int, clock_ms: int) -> None:
@@ -61,7 +63,10 @@ class MissingDeliveries:
         self.record_incident(message, clock_ms)
 
     def end(self, order: int, by: int) -> None:
-        """Record that a receiver now has a message, or is no longer tracked."""
+        """Record that a receiver no longer lacks a message.
+
+        This method is also called if the delivery is no longer tracked.
+        """
         for index in (self._missing, self._lost):
             if order in index:
                 index[order].pop(by, None)
@@ -74,12 +79,15 @@ class MissingDeliveries:
             del self._undelivered[earlier]
 
     def record_incident(self, message: Message, clock_ms: int) -> None:
-        """Record the incident of a message that is or was lost to participants."""
+        """Record the incident that a message is lost to participants.
+
+        If the message is no longer lost to any participant, the incident ends.
+        """
         since_ms, found_ms = self._undelivered[message.order]
         lost_to = self._lost.get(message.order, {})
         count = len(lost_to)
-        # If a message is lost to more than `MOST_LACKING` receivers, record the
-        # incident only when their number is a power of two.
+        # If a message is lost to more than `MOST_LACKING` receivers, the incident is
+        # recorded again only when the number of these receivers is a power of two.
         if count > MOST_LACKING and count & (count - 1):
             return
         lacking, others = self._named(lost_to)

@@ -1,4 +1,4 @@
-"""Adds the frames of a chunk to the channels' digests without decoding the frames."""
+"""Adds frames to the digests of their channels, without decoding the frames."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from sds_core.wire.outline import outline_of
 @native
 @dataclass(slots=True)
 class OutlineReader:
-    """Adds frames to digests, reading only their outlines; see `kinds.FrameReader`."""
+    """Adds frames to digests from the frames' outlines; see `kinds.FrameReader`."""
 
     _partition: int
     _digesters: dict[str, ChannelDigester]
     _found: dict[bytes, ChannelDigester] = field(default_factory=dict)
 
     def add(self, key: bytes | None, value: bytes, arrival: Arrival) -> int:
-        """Add the frame of a record; return roughly how many bytes are kept."""
+        """Add the frame of a record to its digest; see `kinds.FrameReader.add`."""
         outline = outline_of(value, MOST_HISTORY)
         if outline is None:
             return 0

@@ -31,16 +31,16 @@ class Sight(enum.Enum):
 
     FIRST = enum.auto()
     FIRST_AFTER_NAMING = enum.auto()
-    """A first copy whose id was already named in a causal history."""
+    """A first copy whose id a causal history named before any tap saw it."""
     AGAIN = enum.auto()
     OLD = enum.auto()
-    """A repeated broadcast whose first copy is older than the retention window."""
+    """A rebroadcast whose first copy is older than the retention window."""
 
 
 @native
 @dataclass(slots=True)
 class OwnIds:
-    """Classifies each broadcast by its id, for example as a rebroadcast."""
+    """Decides for each broadcast whether it is a first copy or a rebroadcast."""
 
     _settings: RuleSettings
     _totals: ChannelTotals
@@ -62,8 +62,8 @@ class OwnIds:
             return self._follow_sync(frame, clock_ms)
         if frame.kind is not FrameKind.CONTENT:
             # In the specification, histories and repairs name only content messages, so
-            # other ids are not remembered. Ids of js-waku's sync frames would nearly
-            # double the state.
+            # the ids of other frames are not remembered. The ids of js-waku's sync
+            # frames would nearly double the size of the state.
             return Sight.FIRST
         key = frame.named.fingerprint
         known = self._acknowledgements.get(key)
@@ -81,11 +81,11 @@ class OwnIds:
         return self._age(known.seen_ms, clock_ms)
 
     def knows(self, key: int) -> bool:
-        """Whether an id was seen, but belongs to no tracked message."""
+        """Whether an id was seen that does not belong to a tracked message."""
         return key in self._seen_ids
 
     def was_seen(self, key: int, clock_ms: int) -> bool:
-        """If an id was seen and is not a message, refresh its age and return True."""
+        """Like `knows`; if True, set `latest_ms` of the id to `clock_ms`."""
         seen = self._seen_ids.get(key)
         if seen is None:
             return False
@@ -122,12 +122,13 @@ class OwnIds:
         return Sight.FIRST if gap is None else Sight.FIRST_AFTER_NAMING
 
     def _came_back(self, frame: SeenFrame, sender: int, clock_ms: int) -> bool:
-        """Count a rebroadcast of a forgotten message; return whether the frame is one.
+        """Whether a frame is a rebroadcast of a forgotten message; if so, count it.
 
-        The frame counts only if the message was requested within the repair window, or
-        if an earlier rebroadcast of the message was counted. Otherwise, a hostile
-        sender's high Lamport timestamp could turn all frames of a participant into
-        rebroadcasts.
+        The frame can be one only if its id was requested within the repair window, or
+        if an earlier rebroadcast of the message was counted. Without this condition, a
+        hostile sender could send a frame with a participant's name and a high Lamport
+        timestamp. All frames of the participant with a lower timestamp could then count
+        as rebroadcasts.
         """
         key, lamport = frame.named.fingerprint, frame.lamport
         seen = self._seen_ids.get(key)
@@ -142,7 +143,7 @@ class OwnIds:
         ):
             return False
         else:
-            # The table of gaps may hold the id in the state BEFORE_START.
+            # If the table of gaps has the id in the state BEFORE_START, remove it.
             self._gaps.arrived(frame, clock_ms)
             self._seen_ids[key] = SeenId(
                 0,
@@ -202,7 +203,8 @@ class OwnIds:
         self._capacity.response(frame)
         if frame.dialect is Dialect.SPEC and frame.sender:
             if len(self._participants) > self._settings.timed_participants:
-                # The check would take too long, because it tests every participant.
+                # The check of the response's time would take too long, because it
+                # tests every participant of the channel.
                 self._totals.leave_out(LeftOut.RESPONSE)
                 return
             self._timing.responded(

@@ -1,8 +1,8 @@
 """Figures of each participant, for the page of a channel (docs/figures.md, 5).
 
 The job publishes the figures of a limited number of participants in the channel's
-totals. Only the page and the API decode them, because decoded figures of thousands of
-channels would take more memory than the totals.
+totals. Only the page and the API decode these figures: the decoded figures of thousands
+of channels would take more memory than the channels' totals.
 """
 
 from __future__ import annotations
@@ -17,25 +17,27 @@ from sds_core.observer.sds.participants import Participants
 from sds_core.observer.sds.totals import BloomGauge
 
 MOST_PARTICIPANTS = 100
-"""Maximum number of participants per channel that have figures of their own.
+"""Maximum number of participants per channel whose figures are published.
 
-Participants with the most undelivered messages have priority, then participants that
-lack the most messages, then participants that sent the latest first copies.
+If a channel has more participants, those with the most undelivered messages are
+published. If these numbers are equal, those that lack the most messages are published;
+if these are equal too, those whose latest first copy is newest.
 """
 
 
 class ParticipantFigures(msgspec.Struct, array_like=True, frozen=True):
-    """One participant. Times are event times in Unix ms.
+    """Figures of one participant. Times are event times in Unix ms.
 
     Attributes:
         heard_ms: Time of the participant's latest first copy.
         lacks: Number of messages that the participant lacks according to its frames.
-        lacks_since_ms: Time of the first frame that showed the lack of one of these
-            messages; None if the participant lacks none.
-        undelivered: Number of messages in `lacks` that count as undelivered, because
-            their deadline has passed.
-        failed: Number of deliveries to the participant that count as lost and are not
-            retracted.
+        lacks_since_ms: Time of the participant's first frame that showed that it lacks
+            one of these messages; None if the participant lacks no message.
+        undelivered: Number of messages counted in `lacks` whose delivery to the
+            participant counts as lost, because the delivery deadline has passed.
+        failed: Number of deliveries to the participant that count as lost, without
+            retracted losses. Unlike `undelivered`, it includes messages that have left
+            the retention window.
         filter: The participant's newest bloom filter; None if unknown.
         epoch_messages: Number of first copies and retries from the participant in the
             current rate-limit epoch.
@@ -57,9 +59,10 @@ class ParticipantTable(msgspec.Struct, array_like=True, frozen=True):
 
     Attributes:
         participants: At most `MOST_PARTICIPANTS` participants, in descending order of
-            `undelivered` and then of `lacks`.
-        others: Number of other participants that ever sent a frame, including those
-            that have been silent for two retention windows.
+            `undelivered`, then of `lacks`, then of `heard_ms`.
+        others: Number of participants that ever sent a first copy but are not in
+            `participants`. Includes participants that have been silent for two
+            retention windows.
     """
 
     participants: list[ParticipantFigures] = []
@@ -80,8 +83,8 @@ def pack_participants(
     """Encode the figures of the participants whose deliveries are tracked."""
     receivers = deliveries.receivers
     by_time = sorted(receivers, key=participants.last_ms, reverse=True)
-    # The sort is stable: participants that lack the same number of messages stay in
-    # order of time.
+    # The sort is stable, so participants with equal numbers stay in the order of
+    # `by_time`.
     lacking = sorted(
         (by for by in by_time if receivers[by].missing),
         key=lambda by: (len(receivers[by].lost), len(receivers[by].missing)),
@@ -94,7 +97,7 @@ def pack_participants(
             participants.name(by),
             participants.last_ms(by),
             len(receivers[by].missing),
-            # The entries are in order of time, so the first entry is the oldest.
+            # The entries of `missing` are in order of time, so the first is the oldest.
             next(iter(receivers[by].missing.values()), None),
             len(receivers[by].lost),
             receivers[by].delivered,

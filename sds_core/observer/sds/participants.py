@@ -8,7 +8,7 @@ from sds_core.native import native
 from sds_core.observer.rule_settings import RuleSettings
 
 UNKNOWN = -1
-"""Index of a sender without a name."""
+"""Index for all senders without a name."""
 
 
 class Participant(msgspec.Struct, array_like=True):
@@ -21,7 +21,11 @@ class Participant(msgspec.Struct, array_like=True):
 
 @native
 class Participants:
-    """All participants of a channel. Indices follow the order of first mention."""
+    """All participants of a channel.
+
+    A participant's index is its place in the order in which the participants were first
+    mentioned.
+    """
 
     _horizon_ms: int
     _limit: int
@@ -34,7 +38,8 @@ class Participants:
         self._limit = settings.remembered
         self._all = state
         self._index = {participant.name: i for i, participant in enumerate(state)}
-        # Participants that have sent first copies; the latest sender is last.
+        # Participants that have sent first copies, by index; the participant with the
+        # latest first copy is last.
         spoken = [one for one in enumerate(state) if one[1].first_ms is not None]
         self._spoken = dict(sorted(spoken, key=lambda one: one[1].last_ms))
 
@@ -43,9 +48,10 @@ class Participants:
         return len(self._all)
 
     def index(self, name: str) -> int:
-        """Index of a participant id. A new id is added; an empty id is `UNKNOWN`.
+        """Index of a participant id. A new id is added.
 
-        New ids beyond `RuleSettings.remembered` are `UNKNOWN` too.
+        The index is `UNKNOWN` if the id is empty, or if the id is new and the number of
+        participants has reached `RuleSettings.remembered`.
         """
         if not name:
             return UNKNOWN
@@ -66,14 +72,14 @@ class Participants:
         return [participant.name for participant in self._all]
 
     def active_span(self, index: int) -> tuple[int, int]:
-        """The range of times t0 at which the participant is active.
+        """The range of event times t0 at which the participant is active.
 
-        The participant is active if its earliest first copy is before t0, and its
+        The participant is active at t0 if its earliest first copy is before t0, and its
         latest first copy is at most one retention window before t0.
 
         Returns:
-            The range excludes its start and includes its end, Unix ms; (0, 0) if no
-            first copy exists.
+            Start (excluded) and end (included) of the range, Unix ms; (0, 0) if the
+            participant has sent no first copy.
         """
         participant = self._all[index]
         if participant.first_ms is None:
@@ -81,7 +87,10 @@ class Participants:
         return participant.first_ms, participant.last_ms + self._horizon_ms
 
     def active_others(self, sender: int, time_ms: int, enough: int) -> int:
-        """Number of other participants active at an event time, up to `enough`."""
+        """Number of participants except `sender` that are active at `time_ms`.
+
+        The count stops at `enough`.
+        """
         found: int = 0
         for index, participant in reversed(self._spoken.items()):
             if found >= enough:
@@ -100,29 +109,29 @@ class Participants:
         return self._all[index].last_ms >= time_ms
 
     def last_ms(self, index: int) -> int:
-        """Event time of the latest first copy, Unix ms; 0 before the first copy."""
+        """Event time of the participant's latest first copy, Unix ms; 0 if none."""
         return self._all[index].last_ms
 
     def lately(self, time_ms: int) -> int:
-        """Number of participants with a first copy at or after this event time."""
+        """Number of participants that sent a first copy at or after `time_ms`."""
         return sum(p.last_ms >= time_ms for p in self._spoken.values())
 
     def next_silence_ms(self, time_ms: int) -> int | None:
-        """The smallest `last_ms` that is at or after this event time, or None."""
+        """The earliest `last_ms` of a participant at or after `time_ms`, or None."""
         return min(
             (p.last_ms for p in self._spoken.values() if p.last_ms >= time_ms),
             default=None,
         )
 
     def spoke(self, index: int, time_ms: int) -> bool:
-        """Record a first copy; return whether the participant had sent none before."""
+        """Record a first copy; return whether it is the participant's first one."""
         if index == UNKNOWN:
             return False
         participant = self._all[index]
         first_ms = participant.first_ms
         participant.first_ms = time_ms if first_ms is None else min(first_ms, time_ms)
         participant.last_ms = max(participant.last_ms, time_ms)
-        # The entry moves to the end, so that the latest senders stay last.
+        # The entry moves to the end, so that the latest senders stay last in `_spoken`.
         self._spoken.pop(index, None)
         self._spoken[index] = participant
         return first_ms is None

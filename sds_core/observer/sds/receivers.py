@@ -10,12 +10,15 @@ from sds_core.native import native
 from sds_core.observer.columns import pack_set, unpack_set
 
 WATCHED = 4
-"""Number of watched ids of a filter; their loss shows a roll-over.
+"""Maximum number of ids that are watched in a participant's filter.
 
-The number of set bits does not show every roll-over, because it may have increased
-since. The first three watched ids are the oldest, which a filter drops first. The last
-is the newest. If a participant restarts with an old state, its filter lacks the newest
-id."""
+If a newer filter lacks a watched id, the filter has rolled over. The number of set bits
+does not show every roll-over, because it may have increased again after the roll-over.
+
+Three of the watched ids are the first that the filter held, because a filter drops the
+oldest ids first. The last watched id is the newest that the filter held. If a
+participant restarts with an old state, its filter lacks this id.
+"""
 
 
 @native
@@ -23,24 +26,24 @@ id."""
 class Receiver:
     """What one participant has received according to its frames.
 
-    Each message is given as its order.
+    Messages are stored as their orders.
 
     Attributes:
-        checked_to: Order of the first message after the participant's latest first
-            copy.
-        missing: The waiting messages that the participant lacks, with the event time of
-            the first frame that showed the lack.
+        checked_to: Number of the channel's messages at the participant's latest first
+            copy. Messages with this order or a greater one are not yet checked.
+        missing: The waiting messages that the participant lacks. Each has the event
+            time of the participant's first frame that showed that it lacks the message.
         lost: The waiting messages that count as lost to the participant.
         watched: At most `WATCHED` messages that the participant's newest filter held.
-        returns: Event times of the latest two returns, the latest first; 0 for a
-            missing return. A return is a first copy that ends a silence longer than the
-            deadline.
-        failed: Number of deliveries to the participant that count as lost and are not
-            retracted.
+        returns: Event times of the participant's latest two returns, the latest first;
+            0 for a return that has not happened. A return is a first copy that ends a
+            silence longer than the delivery deadline.
+        failed: Number of deliveries to the participant that count as lost, without
+            retracted losses.
         first, bitmap: The waiting messages in encoded form, see `PackedReceiver`;
-            invalid if `unpacked` is set.
-        unpacked: The waiting messages; None before their first use, because a batch
-            concerns few receivers.
+            invalid if `unpacked` is not None.
+        unpacked: The waiting messages in decoded form. They are decoded on first use,
+            because a batch uses only a few receivers; None before that.
     """
 
     checked_to: int = 0
@@ -56,7 +59,10 @@ class Receiver:
 
     @property
     def waiting(self) -> set[int]:
-        """Messages that the participant may lack, as orders below `checked_to`."""
+        """Orders of the messages that the participant is not yet known to have.
+
+        All these orders are below `checked_to`.
+        """
         if self.unpacked is None:
             self.unpacked = unpack_set(self.first, self.bitmap)
         return self.unpacked
@@ -75,7 +81,7 @@ class PackedReceiver(msgspec.Struct, array_like=True):
     Attributes:
         checked_to, missing, lost, watched, returns, delivered, failed: See `Receiver`.
         first: The smallest order of the waiting messages.
-        waiting: Bitmap of the waiting messages, from `first` on.
+        waiting: Bitmap of the waiting messages' orders, from the order `first` on.
     """
 
     checked_to: int

@@ -30,7 +30,7 @@ class Repairs:
         return key in self._requests
 
     def is_live(self, key: int, clock_ms: int) -> bool:
-        """Whether the latest request for the id is within the repair window."""
+        """Whether the repair window of the latest request for the id is still open."""
         request = self._requests.get(key)
         return request is not None and _within_window(request, clock_ms)
 
@@ -49,8 +49,8 @@ class Repairs:
         """
         self._totals.repair_requests += 1
         self._totals.repair_requests_for_received += held
-        # The request moves to the end, so that the table stays in order of the latest
-        # request.
+        # The entry is removed here and appended later, so that the table stays in order
+        # of the latest request.
         request = self._requests.pop(key)
         window_ms = self._settings.repair_window_ms(dialect)
         if request is None:
@@ -88,7 +88,11 @@ class Repairs:
         return True
 
     def window_passed(self, key: int, deadline_ms: int) -> bool:
-        """Expire an episode when its window ends; return whether it expired."""
+        """Expire an id's open episode if its repair window ends at `deadline_ms`.
+
+        Returns:
+            Whether an episode expired.
+        """
         request = self._requests.get(key)
         if request is None or not request.is_open or request.end_ms != deadline_ms:
             return False
@@ -103,14 +107,17 @@ class Repairs:
         return self._requests.oldest_ms
 
     def forget_before(self, clock_ms: int) -> None:
-        """Drop ids whose latest request is before this time of the clock, Unix ms."""
+        """Drop ids whose latest request came before `clock_ms`, Unix ms."""
         while (oldest_ms := self._requests.oldest_ms) is not None:
             if oldest_ms >= clock_ms:
                 return
             self._requests.remove(self._requests.first())
 
     def evict(self) -> None:
-        """Drop the oldest requests if the limit is exceeded; open episodes expire."""
+        """Drop the oldest entries beyond `RuleSettings.remembered`.
+
+        An open episode of a dropped entry counts as expired.
+        """
         while len(self._requests) > self._settings.remembered:
             key = self._requests.first()
             self._totals.repair_expired += self._requests.is_open(key)

@@ -10,20 +10,22 @@ from sds_core.native import Int64Rows, native
 from sds_core.observer.table import SIGNED, UNSIGNED, Codec, PackedTable, Table
 
 REMEMBERED = 32
-"""Maximum number of participants per id, and of requests per id.
+"""Maximum number of requesters, and of request times, that an entry stores.
 
 More are not needed to check the times of requests and responses.
 """
 
 
 class Request(msgspec.Struct, array_like=True, gc=False):
-    """Repair requests for one message id. States store the fields by position.
+    """Repair requests for one message id.
+
+    States store the fields by position, so append a new field at the end.
 
     Attributes:
         first_ms: Event time of the first request of the newest episode, Unix ms.
         latest_ms: The channel's clock at the latest request, Unix ms.
-        window_ms: Repair window: a broadcast within this time after the latest request
-            answers the request.
+        window_ms: Length of the repair window. A broadcast of the message within this
+            time after the latest request answers the request.
         is_open: Whether the newest episode has no answer and has not expired.
         requesters: The first `REMEMBERED` participants that requested the message.
         requests_ms: Event times of the latest requests for the id, at most `REMEMBERED`
@@ -39,7 +41,7 @@ class Request(msgspec.Struct, array_like=True, gc=False):
 
     @property
     def end_ms(self) -> int:
-        """Time of the clock until which a broadcast answers the request, Unix ms."""
+        """End of the latest request's repair window in the channel's clock, Unix ms."""
         return self.latest_ms + self.window_ms
 
 
@@ -64,13 +66,13 @@ class _RequestCodec(Codec[Request]):
 
 @native
 class RequestTable(Table[Request]):
-    """Requests by fingerprint of the id, in order of the latest request."""
+    """Repair requests by fingerprint of the message id, in order of `latest_ms`."""
 
     def __init__(self, packed: PackedTable) -> None:
         super().__init__(_RequestCodec(_PACKINGS, _LATEST), packed)
 
     def open_until(self) -> list[tuple[int, int]]:
-        """`Request.end_ms` and key of each request whose episode is open."""
+        """`Request.end_ms` and key of each entry whose newest episode is open."""
         self.flush()
         found: list[tuple[int, int]] = []
         row: int
@@ -81,7 +83,7 @@ class RequestTable(Table[Request]):
         return found
 
     def is_open(self, key: int) -> bool:
-        """Whether the episode of an entry is open; the entry must exist."""
+        """Whether the newest episode of an entry is open; the entry must exist."""
         row: int = self._row(key)
         if row < 0:
             return self._added[key].is_open
