@@ -18,8 +18,9 @@ Values = Mapping[str, int | float]
 
 _DAY_MS = 86_400_000
 
-# Large settings increase the state and the cost of a frame. A duration of more than a
-# day, or a number above a million, is probably a mistake.
+# The upper limits exist because high values increase the size of the state and the cost
+# of a frame. A duration of more than a day, or a number above a million, is probably a
+# mistake.
 _DURATION = Annotated[int, Meta(ge=1, le=_DAY_MS)]
 _NUMBER = Annotated[int, Meta(ge=1, le=1_000_000)]
 _PERCENT = Annotated[int, Meta(ge=0, le=100)]
@@ -27,7 +28,10 @@ _RATIO = Annotated[float, Meta(gt=0, lt=1)]
 
 
 _BY_FLAG = frozenset({"forget_ms"})
-"""Settings that a flag of `run` sets, so their values may differ at each startup."""
+"""Settings that a flag of the command `run` sets, and that a table cannot set.
+
+The flag may have another value at each startup.
+"""
 
 
 def _type_of(name: str) -> Any:
@@ -49,7 +53,10 @@ _TABLE = msgspec.defstruct(
     kw_only=True,
     forbid_unknown_fields=True,
 )
-"""Every setting; UNSET if the table omits it."""
+"""Type of a table. Its fields are the settings that no flag sets.
+
+A setting that the table omits is UNSET.
+"""
 
 _BELOW = {
     "ack_deadline_ms": "horizon_ms",
@@ -59,13 +66,16 @@ _BELOW = {
     "repair_window_nim_ms": "horizon_ms",
     "settle_ms": "gap_deadline_ms",
 }
-"""Each key is a setting that must be less than the setting in its value."""
+"""For each setting that has an upper limit in another setting, this other setting.
+
+The value of the first setting must be lower than the value of the other.
+"""
 
 
 def read_values(table: Mapping[str, Any]) -> Values:
-    """Check the values of a table.
+    """Check the values of a table, and return them.
 
-    A duration may be a text such as 5m.
+    A duration in the table may be a text such as 5m; it is returned in milliseconds.
 
     Raises:
         sds_core.reading.TableError: A name is unknown, or a value is not allowed.
@@ -82,8 +92,8 @@ def _plain(name: str, value: Any) -> Any:
     if not (name.endswith("_ms") and isinstance(value, str)):
         return value
     if value[-1:].isdigit():
-        # A text without a unit may be meant as seconds. It stays text, which `read`
-        # refuses.
+        # If a text has no unit, its author may have meant seconds. The text is not
+        # converted, so `read` refuses it.
         return value
     try:
         return round(parse_duration_ms(value, "ms"))
@@ -93,7 +103,7 @@ def _plain(name: str, value: Any) -> Any:
 
 
 def settings_of(values: Values) -> ObserverSettings:
-    """Return settings with these values, and with defaults for all others.
+    """Return settings with these values; the other settings have their defaults.
 
     Raises:
         ValueError: Values contradict each other.

@@ -1,10 +1,11 @@
 """Records the verdict shown in each minute of wall time (docs/figures.md, 8).
 
-The shown verdict is the verdict after the check for blindness. Minutes in which the
-monitor was down, stopped or lagging count as not watched. If a minute has several
-verdicts, the worst counts. A row records a change of a view's verdict. Each view also
-has a row at the start of each day, so the rows of a day can be read without earlier
-rows.
+The shown verdict is a view's verdict, or BLIND if the view cannot be judged because its
+taps miss too much. Minutes in which the monitor was down, stopped or lagging count as
+not watched. If a view has several verdicts in a minute, the worst counts.
+
+Each change of a view's verdict is recorded as a row. Each view also has a row at the
+start of each day, so the rows of a day can be read without earlier rows.
 """
 
 from __future__ import annotations
@@ -19,19 +20,23 @@ from sds_core.observer.verdict import Verdict
 from sds_core.observer.view_totals import ViewTotals
 
 NOT_WATCHED = "not_watched"
-"""Takes the verdict's place in minutes without a valid verdict."""
+"""Replaces the verdict in minutes in which a view had no valid verdict."""
 
 WORST_FIRST = (
     Verdict.FAILING.value,
     Verdict.BLIND.value,
     Verdict.DEGRADED.value,
-    # If part of a minute was not watched, the minute does not count as good.
+    # This value is worse than the following verdicts. If part of a minute was not
+    # watched, a good verdict in the other part does not count.
     NOT_WATCHED,
     Verdict.WARMING_UP.value,
     Verdict.QUIET.value,
     Verdict.OK.value,
 )
-"""All values, from worst to best. If a minute has several values, the worst counts."""
+"""All values of `ShownVerdict.verdict`, from worst to best.
+
+If a view has several of these values in a minute, the worst counts.
+"""
 
 DAY_MS = 86_400_000
 
@@ -41,14 +46,17 @@ _FORGOTTEN = "forgotten"
 _RANK = {verdict: rank for rank, verdict in enumerate(WORST_FIRST)}
 
 SET_BACK_MS = 3_600_000
-"""If the clock is set back by more than this time, rows after the new time are dropped.
+"""If the clock is set back by more than this time, some rows are dropped.
+
+These are the rows of minutes after the clock's new time.
 """
 
 
 class ShownVerdict(msgspec.Struct, array_like=True, tag=True, frozen=True):
-    """A view's shown verdict, from one minute until the next row or the day's end.
+    """A row: a view's shown verdict from a minute on.
 
-    The tag is persisted.
+    The row is valid until the view's next row begins or the day (UTC) ends. The tag,
+    which is the name of this class, is persisted.
 
     Attributes:
         minute_ms: Start of the minute, Unix ms of wall time; a multiple of 60,000.
@@ -62,7 +70,7 @@ class ShownVerdict(msgspec.Struct, array_like=True, tag=True, frozen=True):
 
 
 class Span(NamedTuple):
-    """A period in which each minute showed the same verdict and reason.
+    """A period in which a view had the same shown verdict and reason in each minute.
 
     Attributes:
         begin_ms, end_ms: Start (inclusive) and end (exclusive), Unix ms.
@@ -76,15 +84,19 @@ class Span(NamedTuple):
 
 
 def day_begin_ms(unix_ms: int) -> int:
-    """Return when the UTC day of a time began, Unix ms."""
+    """Return the start of the UTC day that contains a time, Unix ms."""
     return unix_ms // DAY_MS * DAY_MS
 
 
 def spans_of(rows: Sequence[ShownVerdict], since_ms: int, until_ms: int) -> list[Span]:
-    """Return the known periods between two moments, in order.
+    """Return the periods of a view in [since_ms, until_ms), in order.
 
-    The moments are whole minutes, Unix ms. The rows belong to one view, are in order,
-    and start with the day of `since_ms`.
+    Periods that no row covers are omitted.
+
+    Args:
+        rows: The view's rows from the start of the day of `since_ms` on, in order.
+        since_ms: Unix ms, a multiple of 60,000.
+        until_ms: Unix ms, a multiple of 60,000.
     """
     spans: list[Span] = []
     next_ms = until_ms
@@ -111,7 +123,10 @@ def minutes_by_verdict(spans: Iterable[Span]) -> dict[str, int]:
 
 
 def worst(shown: Sequence[Span]) -> Span:
-    """Return the first of the worst periods in a list that is not empty."""
+    """Return the period with the worst verdict; the first one if several have it.
+
+    The list must not be empty.
+    """
     return min(shown, key=lambda span: _RANK[span.verdict])
 
 
@@ -122,14 +137,14 @@ _Shown = tuple[str, str]
 class VerdictLog:
     """Tracks the shown verdicts of views of one kind, and returns a row at each change.
 
-    The row of a worse verdict is returned immediately, so only rows of the last second
-    are lost if the process is killed. The row of a better verdict is returned when the
-    minute has ended.
+    If a view's verdict becomes worse, `observe` returns the row immediately. So if the
+    process is killed, only rows of the last second are lost. If the verdict becomes
+    better, `observe` returns the row when the minute has ended.
 
     Args:
         rows: The newest row of each view, from an earlier run.
         observed_ms: When the earlier run last called `observe`, Unix ms of wall time;
-            None without an earlier run.
+            None if no earlier run is known.
     """
 
     def __init__(
@@ -153,17 +168,17 @@ class VerdictLog:
         changed: Collection[str] | None = None,
         paused: bool = False,
     ) -> list[tuple[str, ShownVerdict]]:
-        """Return the new rows, in order.
+        """Process the verdicts that are shown now; return the new rows, in order.
 
         If a view has several rows for one minute, the last row counts.
 
         Args:
             views: Totals by view name; their verdicts are the shown verdicts.
             now_ms: Wall time, Unix ms. If the time is earlier than in the previous
-                call, the previous call's time is used.
+                call, but by at most `SET_BACK_MS`, the previous call's minute is used.
             unwatched: Why the verdicts are invalid, as one word; "" if they are valid.
             changed: Names of the views whose verdict may have changed since the last
-                call, including new and removed views; None for all.
+                call, including new and removed views; None if this is not known.
             paused: Whether the monitor showed no verdicts for some time since the last
                 call.
         """
@@ -190,7 +205,7 @@ class VerdictLog:
         return found
 
     def _pause(self, minute_ms: int) -> None:
-        """Record that nothing was shown between the last call and this minute."""
+        """Record that no verdicts were shown from the last call until `minute_ms`."""
 
         def shown(_: str) -> _Shown:
             return NOT_WATCHED, _STOPPED
@@ -199,7 +214,8 @@ class VerdictLog:
         self._sample(self._minute_ms, names, shown)
         if minute_ms > self._minute_ms:
             self._sample(self._minute_ms + MINUTE_MS, names, shown)
-        # A day without any row counts as not watched, so only the last day needs a row.
+        # A pause may last several days. A day without any row counts as not watched, so
+        # only the day of `minute_ms` needs a row.
         self._sample(max(self._minute_ms, day_begin_ms(minute_ms)), names, shown)
         self._minute_ms = minute_ms
 
@@ -219,7 +235,7 @@ class VerdictLog:
             verdict, reason = shown(name)
             row = self._rows.get(name)
             if row is not None and row.verdict == verdict and row.reason == reason:
-                # Usually, nothing has changed.
+                # This is the usual case: the verdict and its reason are the same.
                 if is_new_day:
                     self._add(name, ShownVerdict(minute_ms, row.verdict, reason))
             elif reason == _FORGOTTEN and (row is None or is_new_day):

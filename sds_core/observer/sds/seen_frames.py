@@ -1,4 +1,4 @@
-"""Reads the frames of a digest for a view."""
+"""Decodes the frames of a `ChannelDigest`, so that a view can process them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class SeenFrame:
     """One frame of a channel, with its position in the topic.
 
     Attributes:
-        clock_ms, partition, offset: Position of the frame in the channel; see `order`.
+        clock_ms, partition, offset: Position of the frame; see `Arrival` and `order`.
         observer, seq, waku_hash: See `Arrival`.
         content: Fingerprint of the whole frame.
         code: Index of the frame's kind and dialect in `COUNTED`.
@@ -88,10 +88,11 @@ class SeenFrame:
 
     @property
     def order(self) -> tuple[int, int, int]:
-        """Sort key of the frames of one channel.
+        """Sort key that puts the frames of a channel in the right order.
 
-        In one partition, frames are in order of their offsets. If partitions are added
-        and the channel moves to another partition, the order is still right.
+        Frames of one partition are sorted by their offsets. The key begins with the
+        clock, so frames are still sorted correctly if partitions are added and the
+        channel moves to another partition.
         """
         return self.clock_ms, self.partition, self.offset
 
@@ -195,7 +196,7 @@ class _FilterReader:
     _digest: ChannelDigest
     _positions: ReadUint32s
     _changes: ReadUint64s
-    # Number of whole filters that were read, and number of changed words.
+    # Number of whole filters, and number of changed words, that were read so far.
     _whole: int
     _read: int
     _filter: Filter | None

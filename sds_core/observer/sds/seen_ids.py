@@ -1,8 +1,8 @@
 """Seen ids that are not tracked as messages, and their encoded form.
 
-The table has the ids of sync frames, because nim-sds names and repairs sync frames. The
-table also has the ids of content messages that returned after they were forgotten
-(docs/figures.md, 2).
+The table contains the ids of sync frames, because nim-sds names sync frames in causal
+histories and repairs them. The table also contains the ids of content messages that the
+monitor had forgotten, and that were then broadcast again (docs/figures.md, 2).
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from sds_core.wire import Dialect
 @native
 @dataclass(slots=True)
 class SeenId:
-    """The newest first copy with an id.
+    """The newest of the first copies that have the same id.
 
-    A frame with a known id is also a first copy if its sender or Lamport timestamp
-    differs.
+    A frame with a known id is a first copy too, if its sender or Lamport timestamp
+    differs from that of the earlier first copy.
 
     Attributes:
-        seen_ms: The channel's clock at the first copy; 0 for a message that returned
-            after it was forgotten.
+        seen_ms: The channel's clock at the first copy; 0 for a message that was
+            broadcast again after the monitor had forgotten it.
         latest_ms: The channel's clock when the id was last seen or named, Unix ms.
         lamport: Lamport timestamp, in the dialect's unit.
-        is_content: Whether the id belongs to a content message that returned after it
-            was forgotten.
+        is_content: Whether the id belongs to a content message that was broadcast again
+            after the monitor had forgotten it.
     """
 
     seen_ms: int

@@ -1,12 +1,12 @@
 """Extracts what a view needs to know about a segment of a larger payload.
 
-Segments have no mark, so other content may look like a segment. The checks here are
-stricter than `read_segment_header`: they refuse headers that no sender of segments
-writes (docs/figures.md, 13).
+Segments have no mark, so other content may look like a segment. This module is stricter
+than `read_segment_header`: it also refuses headers that no sender of segments writes
+(docs/figures.md, 13).
 
-If a payload has only one data segment, the segment is the whole payload. The hash is
-checked only in this case. The check takes 6 us plus 3 us per kB on one core, measured
-with pycryptodome 4.4.
+If a payload has only one data segment, this segment contains the whole payload. Only in
+this case, the payload is compared with the hash in the header. The comparison takes
+6 us plus 3 us per kB on one core, measured with pycryptodome 4.4.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ class SeenSegment(NamedTuple):
     """One segment, without its bytes.
 
     Attributes:
-        payload: Fingerprint of the whole payload's hash and the sender.
+        payload: Fingerprint of the whole payload's hash followed by the sender's id.
         place: Index among the segments of its kind (data or parity), in [0, 256).
-        is_parity: Whether it is a parity segment, not a data segment.
+        is_parity: Whether this is a parity segment, not a data segment.
         data_count, parity_count: Number of data segments and of parity segments, at
             most 256 together. A number that the segment does not state is None.
         whole_bytes: Length of the whole payload; None if the segment does not state it.
-        has_wrong_hash: Whether the segment is the whole payload, but its hash differs
-            from the stated hash.
+        has_wrong_hash: Whether the segment contains the whole payload, but the payload
+            does not match the hash in the segment's header.
     """
 
     payload: int
@@ -79,8 +79,8 @@ def _has_wrong_hash(header: SegmentHeader) -> bool:
 
 def _is_plausible(header: SegmentHeader) -> bool:
     if not header.payload_hash.translate(None, _PRINTABLE):
-        # Text, such as a hexadecimal id, is no hash. One of 10^13 real hashes looks
-        # like text.
+        # If all bytes are printable, they are a text, such as a hexadecimal id, and not
+        # a hash. Fewer than one in 10^13 hashes has only printable bytes.
         return False
     size, whole, count = len(header.payload), header.whole_bytes, header.data_count
     if not size:

@@ -1,4 +1,4 @@
-"""Tracks larger messages that are sent in segments (docs/figures.md, 13)."""
+"""Tracks payloads that are sent in several segments (docs/figures.md, 13)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from sds_core.observer.sds.totals import ChannelTotals
 
 
 class SegmentSet(msgspec.Struct, array_like=True):
-    """The segments of one message. The state stores the fields by position.
+    """The seen segments of one segmented message. Fields are stored by position.
 
     Attributes:
         data_count, parity_count, whole_bytes: See `SeenSegment`; 0 or None until a
             segment states the value.
         data, parity: Little-endian bitmaps of the seen segments: bit i is set if the
             segment with index i was seen.
-        latest_ms: The channel's clock at the latest segment, Unix ms.
+        latest_ms: The channel's clock when the latest segment was seen, Unix ms.
     """
 
     data_count: int | None = None
@@ -42,7 +42,7 @@ class SegmentSet(msgspec.Struct, array_like=True):
         return seen >> segment.place & 1 == 1
 
     def agrees(self, segment: SeenSegment) -> bool:
-        """Whether a segment states the same numbers as the seen segments."""
+        """Whether no number that a segment states contradicts an earlier segment."""
         return (
             _agree(self.data_count, segment.data_count)
             and _agree(self.parity_count, segment.parity_count)
@@ -50,7 +50,7 @@ class SegmentSet(msgspec.Struct, array_like=True):
         )
 
     def add(self, segment: SeenSegment, clock_ms: int) -> None:
-        """Add a segment that agrees with the seen segments."""
+        """Add a segment, for which `agrees` is True."""
         self.data_count = self.data_count or segment.data_count
         self.parity_count = self.parity_count or segment.parity_count
         self.whole_bytes = self.whole_bytes or segment.whole_bytes
@@ -62,11 +62,14 @@ class SegmentSet(msgspec.Struct, array_like=True):
 
 
 class SegmentsState(msgspec.Struct, array_like=True):
-    """Sets of segments by `SeenSegment.payload`, in order of the latest segment.
+    """The segments of each segmented message.
+
+    Keys are `SeenSegment.payload`. The message whose latest segment is oldest is first.
 
     Attributes:
-        open: The segments of each incomplete message.
-        complete: The segments of each complete message. More segments may arrive.
+        open: Messages of which too few segments were seen so far.
+        complete: Messages of which enough segments were seen. More of their segments
+            may still arrive.
     """
 
     open: dict[int, SegmentSet] = {}
@@ -74,7 +77,7 @@ class SegmentsState(msgspec.Struct, array_like=True):
 
 
 class Segments:
-    """Tracks segmented messages until they are complete or dropped."""
+    """Tracks segmented messages, and counts complete and incomplete ones."""
 
     def __init__(
         self,
@@ -135,14 +138,14 @@ class Segments:
         self._evict()
 
     def idle_passed(self, key: int, deadline_ms: int) -> None:
-        """Drop a message whose missing segments did not arrive in time."""
+        """Drop a message as incomplete if no segment arrived for `segment_idle_ms`."""
         found = self._open.get(key)
         if found is not None and found.latest_ms + self._idle_ms == deadline_ms:
             self._give_up(key)
             self._note(key, "segmented_incomplete", deadline_ms)
 
     def forget_before(self, clock_ms: int) -> None:
-        """Drop complete messages whose latest segment is before `clock_ms`."""
+        """Drop complete messages whose latest segment was seen before `clock_ms`."""
         complete = self._complete
         while complete:
             key = next(iter(complete))
@@ -164,8 +167,8 @@ class Segments:
             self._give_up(next(iter(self._open)))
             self._totals.leave_out(LeftOut.SEGMENT_SET)
         while len(self._complete) > MOST_SEGMENT_SETS:
-            # If a late segment of the dropped message arrives, it counts as a new
-            # message.
+            # If a further segment of the dropped message arrives, it counts as the
+            # first segment of a new message.
             del self._complete[next(iter(self._complete))]
 
 

@@ -19,9 +19,9 @@ from sds_core.wire import Dialect, FrameKind
 @native
 @dataclass(slots=True)
 class Start:
-    """Decides which messages were sent after the channel's warm-up (the start)."""
+    """Decides which messages were sent after the start (the end of the warm-up)."""
 
-    # The highest Lamport timestamp of the warm-up in each dialect.
+    # For each dialect, the highest Lamport timestamp of the frames in the warm-up.
     _highest: dict[Dialect, int]
     _messages: MessageTable
     _gaps: Gaps
@@ -41,8 +41,9 @@ class Start:
     def is_before(self, key: int, message: Message | None) -> bool:
         """Whether ids that follow this id in a history may be from before the start.
 
-        True if the id itself may be from the warm-up or earlier. Also True if a message
-        that was first seen after the id may already be forgotten.
+        True if the id itself may be from the warm-up or earlier. Also True if the
+        monitor may have forgotten a message that was first seen when this id was first
+        seen, or later.
         """
         seen = self._seen_ids.get(key) if message is None else message
         if seen is None:
@@ -53,13 +54,18 @@ class Start:
         ) or not self._forgotten.remembers_since(seen.seen_ms)
 
     def was_held(self, frame: SeenFrame, named: Named) -> bool:
-        """Whether a nim-sds filter of the warm-up holds an id that a frame names."""
+        """Whether a nim-sds frame names an id that a filter of the warm-up holds."""
         return frame.dialect is Dialect.NIM and self._start_filters.held(
             named.message_id
         )
 
     def first_copy_by(self, frame: SeenFrame, by: int) -> int:
-        """Record a history; return how many last entries are from after the start."""
+        """Record the history of a first copy.
+
+        Returns:
+            The number of last entries of the history that are proven to be from after
+            the start.
+        """
         before = self._heads.first_copy_by(frame, by, self._filters.has_rolled)
         if before is None or self.is_before(
             before.first, self._messages.get(before.first)

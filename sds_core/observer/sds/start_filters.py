@@ -1,8 +1,8 @@
-"""Keeps filters from the warm-up, which hold older ids (docs/figures.md, 6).
+"""Keeps the filters of the warm-up to recognise older ids (docs/figures.md, 6).
 
-Causal histories of nim-sds are in the order of delivery, so an id from before the start
-may follow ids from after the start. If a filter from the warm-up holds an id, the id is
-from before the start.
+Causal histories of nim-sds are in the order of delivery. So in a history, an id from
+before the start (the end of the warm-up) may follow ids from after the start. An id is
+recognised as older if a filter from the warm-up holds it.
 """
 
 from __future__ import annotations
@@ -21,14 +21,17 @@ from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.wire import Dialect, count_set_bits
 
 _MOST_SIZES = 2
-"""Maximum number of stored filters: one for each size. A library uses only one size."""
+"""Maximum number of filter sizes. For each size, one filter is stored.
+
+A library uses only one size.
+"""
 
 _MOST_BYTES = 65_536
-"""Maximum bytes of a stored filter. A filter of nim-sds usually has 18,768 bytes."""
+"""Maximum size of a stored filter, bytes. A nim-sds filter usually has 18,768 bytes."""
 
 
 class StartFilter(msgspec.Struct, array_like=True):
-    """The union of the warm-up's filters of one size.
+    """The union of all filters of one size that were seen in the warm-up.
 
     Attributes:
         bits: Encoded bits in the bit order of nim-sds.
@@ -76,7 +79,8 @@ class StartFilters:
             bits = bits | np.frombuffer(same[0].bits, np.uint8)
         joined = bits.tobytes()
         set_bits = count_set_bits(Dialect.NIM, joined, added.m_bits)
-        # A filter with too many false positives would hide missing dependencies.
+        # A filter with too many false positives would also seem to hold newer ids, so
+        # gaps would stay undetected.
         union = Filter(Dialect.NIM, *size, joined, set_bits)
         if union.false_positive_rate() > self._settings.saturated_rate:
             return False

@@ -1,7 +1,7 @@
-"""Types of the common properties of the failures behind a bad verdict.
+"""Types for what the failures behind a bad verdict have in common.
 
-`suspicion.py` finds these properties. From them, `causes.py` derives why a channel
-fails.
+`suspicion.py` finds these common properties. `causes.py` derives from the properties
+why a channel fails.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ class Origin(msgspec.Struct, array_like=True, frozen=True):
 
     Attributes:
         failed: Number of failed messages.
-        sent: Number of messages that the sender sent from the first to the last failed
-            message.
-        arrived: Number of messages of other senders that arrived in the same period. A
-            message counts if it arrived at a participant that lacks a failed message.
-            If no participant received the failed messages, arrival at any participant
-            is enough.
+        sent: Number of messages that this participant sent in the period from the first
+            to the last failed message.
+        arrived: Number of other participants' messages from this period that arrived at
+            a participant with a lost delivery. If all failed messages are lost to all
+            participants, a message counts if it arrived at any participant.
     """
 
     name: str
@@ -34,7 +33,9 @@ class Recipient(msgspec.Struct, array_like=True, frozen=True):
     """The participant to which all failed messages are lost.
 
     Attributes:
-        arrived: Number of known deliveries of failed messages to other participants.
+        failed: Number of failed messages.
+        arrived: Number of deliveries of failed messages to other participants, as far
+            as frames show them. A message counts once for each such participant.
     """
 
     name: str
@@ -43,14 +44,16 @@ class Recipient(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Unrequested(msgspec.Struct, array_like=True, frozen=True):
-    """Lost deliveries for which repair requests were due, but none was sent.
+    """Lost deliveries for which repair requests were due, but no participant sent one.
 
-    A request was due if the participant had received a later message of the same
-    sender, and sent a frame at least the maximum repair window after that message.
+    A request for a lost message was due if the participant received a later message of
+    the lost message's sender, and if the participant sent a frame at least the maximum
+    repair window after this later message.
 
     Attributes:
-        messages, participants: Numbers of distinct messages and participants in these
-            deliveries.
+        deliveries: Number of these lost deliveries.
+        messages, participants: Number of distinct messages, and number of distinct
+            participants, in these deliveries.
     """
 
     deliveries: int
@@ -59,11 +62,12 @@ class Unrequested(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Abandoned(msgspec.Struct, array_like=True, frozen=True):
-    """Messages whose retries ended without an acknowledgement.
+    """Unacknowledged messages that their senders no longer retry.
 
     Attributes:
+        messages: Number of these messages.
         senders: Ids of the messages' senders, at most 20.
-        least, most: Minimum and maximum number of retries per message.
+        least, most: Lowest and highest number of retries of one of these messages.
     """
 
     messages: int
@@ -73,7 +77,10 @@ class Abandoned(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Suspects(msgspec.Struct, array_like=True, frozen=True):
-    """What failures have in common. A property that was not found is None."""
+    """What the failures behind a bad verdict have in common.
+
+    A property is None if the failures do not share it, or if it was not searched for.
+    """
 
     origin: Origin | None = None
     recipient: Recipient | None = None

@@ -27,23 +27,31 @@ from sds_core.observer.sds.suspects import (
 from sds_core.wire import Dialect
 
 _MOST_MESSAGES = 2_000
-"""Maximum number of messages in a search, from the first failed message on."""
+"""The search covers at most this number of a channel's latest messages.
+
+If an undelivered message is older, only retries are examined.
+"""
 
 _MOST_LOST = 50
-"""If more messages than this are lost, no senders are compared."""
+"""If more messages than this are lost to all participants, only retries are examined.
+"""
 
 _MOST_COMPARED = 20
-"""Maximum number of participants whose messages are compared."""
+"""Maximum number of participants whose received messages are examined.
+
+Participants that were heard most recently are preferred. The result also names at most
+this number of senders of unacknowledged messages.
+"""
 
 _LEAST_SPREAD_MS = 60_000
-"""Minimum time from the first failed message to the last.
+"""Minimum time between the first and the last failed message.
 
-Failures within one minute are a single event, such as a short absence, which may happen
-to any participant.
+If all failures are within one minute, they count as a single event, such as a short
+absence. This may happen to any participant, so no sender or recipient is suspected.
 """
 
 _MOST_PAIRS = 200
-"""Maximum number of latest failed deliveries that are read per participant."""
+"""Maximum number of failed messages, the latest ones, to examine per participant."""
 
 
 class Memory(NamedTuple):
@@ -74,7 +82,7 @@ def suspects_of(memory: Memory, clock_ms: int) -> Suspects:
         return Suspects(abandoned=abandoned)
     lost = _lost(memory)
     if lost:
-        # `_origin` also needs the sender's latest message before each lost message.
+        # For each lost message, `_origin` also needs its sender's previous message.
         before_ms = min(one.at_ms for one in lost) - memory.settings.verdict_window_ms
         earliest = memory.messages.first_seen_since(before_ms)
         if earliest is not None:
@@ -106,8 +114,8 @@ def _origin(
     if len(senders) != 1 or UNKNOWN in senders:
         return None
     (sender,) = senders
-    # A lost message was sent after the sender's previous message and before `at_ms`,
-    # when it was first named.
+    # For a lost message, `at_ms` is the time when a frame first named the message. The
+    # message was sent before this time, and after its sender's previous message.
     own_ms = [one.at_ms for one in sent.values() if one.sender == sender]
     begins = [max((ms for ms in own_ms if ms < one.at_ms), default=0) for one in lost]
     if 0 in begins:
@@ -124,8 +132,8 @@ def _origin(
     if any(
         not one.missing.keys().isdisjoint(others) for one in memory.receivers.values()
     ):
-        # A participant also lacks another sender's message, so `sender` may not be the
-        # cause.
+        # A participant lacks a message of another sender too, so `sender` may not be
+        # the cause.
         return None
     lacking = {by for lost_to in undelivered.values() for by in lost_to}
     compared = _compared(memory, lacking or memory.receivers)
@@ -178,8 +186,8 @@ def _unrequested(memory: Memory, sent: Mapping[int, _Sent]) -> Unrequested | Non
     in_order = sorted(sent.items())
     for by in _compared(memory, set(lacked)):
         until_ms = memory.participants.last_ms(by) - due_ms
-        # For each sender, the latest message that was sent up to `until_ms` and
-        # arrived at the participant.
+        # For each sender, its latest message that was sent at or before `until_ms`, and
+        # that the participant received.
         latest = {
             one.sender: order
             for order, one in in_order
@@ -213,7 +221,8 @@ def _abandoned(memory: Memory, clock_ms: int) -> Abandoned | None:
         interval_ms = (latest_ms - message.seen_ms) / count
         silent_ms = max(3 * interval_ms, settings.ack_deadline_ms)
         spoke_ms = memory.participants.last_ms(message.sender)
-        # A sender that sends nothing more may be offline.
+        # If the sender also sends no other frames, it may be offline, so its message
+        # does not count.
         if latest_ms + silent_ms < clock_ms and spoke_ms > latest_ms + 2 * interval_ms:
             retries.append(count)
             senders.setdefault(message.sender)
@@ -224,11 +233,15 @@ def _abandoned(memory: Memory, clock_ms: int) -> Abandoned | None:
 
 
 def _may_lack(memory: Memory, by: int, failed: Mapping[int, _Sent]) -> bool:
-    """Whether a participant may lack a message in `failed`, keyed by order."""
+    """Whether a participant may lack any of the messages in `failed`.
+
+    The keys of `failed` are the orders of the messages.
+    """
     receiver = memory.receivers[by]
     if receiver.waiting and not receiver.waiting.isdisjoint(failed.keys()):
         return True
-    # A participant that is offline now may show later that it lacks a message.
+    # Messages from `checked_to` on were sent after the participant's latest first copy.
+    # A later frame of the participant may show that it lacks such a message.
     after_ms, until_ms = memory.participants.active_span(by)
     return receiver.checked_to <= max(failed) and any(
         order >= receiver.checked_to

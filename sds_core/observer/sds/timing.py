@@ -1,11 +1,11 @@
 """Checks the times of repair requests and responses (docs/figures.md, 7).
 
-SDS-R computes from a hash when a participant may request a message (T_req) and when a
-holder may respond (T_resp). T_req counts from when the participant notices that the
-message is missing. T_resp counts from when the holder reads the request. The hash
-function is known only for js-waku and the SDS-R guide, so only the dialect SPEC is
-checked. The check is lenient, because a participant may notice a gap later than the
-tap, and because a response does not name its sender.
+SDS-R derives two delays from hashes. A participant may request a message T_req after it
+notices that the message is missing. A participant that holds the message may respond
+T_resp after it reads the request. The hash function is known only for js-waku and the
+SDS-R guide, so only the dialect SPEC is checked. The check is lenient, because a
+participant may notice a gap later than the tap does, and because a response does not
+name the participant that responds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _HASH = RepairHash.SHA256
 
 @dataclass(slots=True)
 class RepairTiming:
-    """Checks the first request of each participant for an id, and each response."""
+    """Checks when each participant first requests an id, and when responses come."""
 
     _settings: RuleSettings
     _totals: ChannelTotals
@@ -33,10 +33,11 @@ class RepairTiming:
     def requested(
         self, requester: str, message_id: str, known_ms: int, time_ms: int
     ) -> None:
-        """Check a participant's first request for a message.
+        """Check the time of a participant's first request for a message.
 
         `known_ms` is the event time of the first frame in which another participant
-        sent or named the message. The requester cannot notice the gap earlier.
+        sent or named the message. Before this time, the requester cannot notice that it
+        lacks the message.
         """
         settings = self._settings
         due_ms = request_due_ms(settings, requester, message_id, known_ms)
@@ -55,10 +56,10 @@ class RepairTiming:
         participants: Iterable[str],
         time_ms: int,
     ) -> None:
-        """Check a response to repair requests.
+        """Check the time of a response to repair requests.
 
-        Any of `participants` or the message's `sender` may have responded. The sender
-        may respond at once.
+        The response may be from any of `participants`, or from `sender`, which sent the
+        message. The T_resp of `sender` is 0, so it may respond at once.
         """
         waits_ms = [time_ms - request_ms for request_ms in requests_ms]
         self._totals.responses_timed += 1
@@ -90,9 +91,9 @@ def may_respond(
     message_id: str,
     waits_ms: Iterable[int],
 ) -> bool:
-    """Whether a participant's T_resp fits the time of a response.
+    """Whether a response came when T_resp made a response of this participant due.
 
-    `waits_ms` has the time from each request to the response.
+    `waits_ms` contains, for each request, the time from the request to the response.
     """
     offset_ms = response_offset_ms(
         participant, sender, message_id, settings.t_max_ms, _HASH

@@ -1,9 +1,10 @@
 """Totals of one SDS channel.
 
-Totals are stored first in each blob of the query's state, so they are as durable as the
-checkpoint. Totals leave the job as absolute values, so a sink may set a value twice.
-``docs/figures.md`` defines each figure; the modules in ``figures/`` beside this file
-define where it is published.
+Each blob of the query's state begins with totals. The state is part of the checkpoint,
+so totals are as durable as the checkpoint. The job publishes totals as absolute values,
+so it does no harm if a sink writes the same value twice. ``docs/figures.md`` defines
+each figure. The modules in ``figures/`` beside this file define the names under which
+the figure is published.
 
 Add new fields only at the end and with a default, so that older blobs can still be
 decoded.
@@ -53,7 +54,7 @@ class BloomGauge(msgspec.Struct, array_like=True, frozen=True):
 
 
 def fullest(gauges: Sequence[BloomGauge]) -> BloomGauge:
-    """Return the first of the gauges with the maximum false-positive rate."""
+    """Return the gauge with the highest false-positive rate; the first if several."""
     return max(gauges, key=lambda gauge: gauge.false_positive_ratio)
 
 
@@ -66,7 +67,7 @@ def _of_fullest(name: str) -> property:
 
 
 def _of_kind(kind: str) -> property:
-    """A property that counts the frames of one kind in both dialects."""
+    """Make a property: the number of frames of a kind in both dialects together."""
 
     def read(totals: ChannelTotals) -> int:
         frames = totals.frames.items()
@@ -78,10 +79,11 @@ def _of_kind(kind: str) -> property:
 class ChannelTotals(msgspec.Struct, array_like=True):
     """Everything that the job publishes for one channel.
 
-    Counters start at the checkpoint's first batch. Gauges are values at `clock_ms`.
-    Times are event times in Unix milliseconds, or None. `observers` are the taps that
-    showed the channel within the retention window. `sds_core.observer.summing` explains
-    how fields are added up over channels.
+    Counters count from the checkpoint's first batch on. Gauges are values at
+    `clock_ms`. Times are event times in Unix milliseconds, or None. `observers`
+    contains the ids of the taps that mirrored the channel within the retention window.
+    `sds_core.observer.summing` explains how the totals of several channels are added
+    up. Section numbers in comments refer to docs/figures.md.
     """
 
     first_event_ms: Annotated[int | None, least] = None
@@ -151,7 +153,8 @@ class ChannelTotals(msgspec.Struct, array_like=True):
     epoch_messages_max: Annotated[int, greatest] = 0
     bloom_worst: Annotated[BloomGauge | None, fullest] = None
 
-    # Repair timing (section 7): numbers of checks and of failed checks.
+    # Repair timing (section 7): number of requests and of responses whose time was
+    # checked, and number of those that failed the check.
     requests_timed: int = 0
     requests_early: int = 0
     responses_timed: int = 0
@@ -159,7 +162,8 @@ class ChannelTotals(msgspec.Struct, array_like=True):
 
     verdict_since_ms: int | None = None
 
-    # Entries that limits dropped, keyed by `LeftOut` (section 2).
+    # Number of entries that were dropped because of limits (section 2). The keys are
+    # values of `LeftOut`.
     left_out: dict[str, int] = {}
 
     # Evidence of a bad verdict (section 8). `ChannelMinute` omits this field.
@@ -169,8 +173,8 @@ class ChannelTotals(msgspec.Struct, array_like=True):
     # this field.
     participant_table: bytes = b""
 
-    # Rate-limit budget (section 9): the largest share that one participant used in the
-    # current epoch, and in the last epoch.
+    # Rate-limit budget (section 9): the largest share of its budget that any
+    # participant used in the current epoch, and in the last complete epoch.
     budget_used_now: Annotated[float, greatest] = 0.0
     budget_used_last: Annotated[float, greatest] = 0.0
 
@@ -203,12 +207,12 @@ class ChannelTotals(msgspec.Struct, array_like=True):
 
     @property
     def requests_on_time(self) -> int:
-        """Timed requests that were not too early."""
+        """Number of requests whose time was checked, and that were not too early."""
         return self.requests_timed - self.requests_early
 
     @property
     def responses_explained(self) -> int:
-        """Timed responses that a participant's T_resp explains."""
+        """Number of checked responses whose time a participant's T_resp explains."""
         return self.responses_timed - self.responses_unexplained
 
     bloom_false_positive_ratio = _of_fullest("false_positive_ratio")
@@ -220,7 +224,7 @@ class ChannelTotals(msgspec.Struct, array_like=True):
 
     @property
     def frames_new(self) -> int:
-        """Frames minus sync frames and rebroadcasts.
+        """Number of all frames, minus sync frames, minus rebroadcasts.
 
         A repeated sync frame counts both as a sync frame and as a rebroadcast, so it is
         subtracted twice.
@@ -232,13 +236,13 @@ class ChannelTotals(msgspec.Struct, array_like=True):
     def verdict_without(
         self, excused: Callable[[int, int], bool], settings: ObserverSettings
     ) -> tuple[Verdict, str]:
-        """Verdict and reason without excused evidence; see `ViewTotals`."""
+        """Return the verdict and its reason if excused evidence does not count."""
         if self.evidence is None:
             return self.verdict, self.verdict_reason
         return self.evidence.verdict_without(excused, settings)
 
     def leave_out(self, what: LeftOut, count: int = 1) -> None:
-        """Add to the count of entries that a limit dropped; `count` may be 0."""
+        """Record that a limit dropped `count` entries of a kind; `count` may be 0."""
         if count:
             self.left_out[what] = self.left_out.get(what, 0) + count
 
@@ -246,7 +250,8 @@ class ChannelTotals(msgspec.Struct, array_like=True):
 class ChannelMinute(Minute[ChannelTotals], array_like=True, tag="ChannelMinute"):
     """The figures of a channel at the end of one minute.
 
-    The persisted tag distinguishes minutes from incidents in the outbox.
+    The outbox stores minutes and incidents, and distinguishes them by the tag. The tag
+    is persisted.
     """
 
 
@@ -260,10 +265,11 @@ _GAUGES = (
 
 
 def remains_of(totals: ChannelTotals) -> ChannelTotals:
-    """Return the counts that a forgotten channel leaves in sums over all channels.
+    """Return the counts of a forgotten channel that sums over all channels retain.
 
-    Open events count as if evicted (docs/figures.md, 2): messages in flight as
-    unwitnessed, open gaps as tap gaps, messages with missing segments as incomplete.
+    Open events count as if they were evicted (docs/figures.md, 2): messages in flight
+    count as unwitnessed, open gaps as tap gaps, and messages with missing segments as
+    incomplete.
     """
     return msgspec.structs.replace(
         counted_part(totals, _GAUGES),

@@ -1,4 +1,4 @@
-"""Texts for the conclusions of a channel's view in a trace (docs/figures.md)."""
+"""Texts in which a trace states what a channel's view concludes (docs/figures.md)."""
 
 from __future__ import annotations
 
@@ -139,7 +139,10 @@ RULES: Mapping[str, Rule] = {
         "the payload of the message is complete: taps saw enough segments",
     ),
 }
-"""The meaning of each note of the view. The gravest note is first."""
+"""For each kind of note in the view's journal, the conclusion that a trace shows.
+
+The gravest conclusion is first.
+"""
 
 UNDONE: Mapping[str, Sequence[str]] = {
     "gaps_lost": ("gaps_retracted",),
@@ -147,4 +150,4 @@ UNDONE: Mapping[str, Sequence[str]] = {
     "missing": ("recovered", "undelivered", "retracted"),
     "gaps_opened": ("gaps_late", "gaps_repaired", "gaps_recovered_late", "gaps_lost"),
 }
-"""For each note, the later notes that revoke it or replace it by a stronger one."""
+"""For each kind of note, the kinds of later notes after which it no longer holds."""

@@ -1,4 +1,4 @@
-"""Traces a channel's messages by what frames contain and what the view concludes."""
+"""Traces messages of a channel: what frames show, and what the view concludes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ from sds_core.wire import Dialect, Frame, FrameKind
 
 _TIMED = frozenset({"response_explained"})
 _RATE_OF_NOTE = 1e-6
-"""A trace mentions chance only if a filter's false-positive rate is above this."""
+"""If a filter's false-positive rate is higher, a trace states that chance is possible.
+
+The filter may then seem to hold a message that was never added.
+"""
 
 
 class SdsTracing:
@@ -42,9 +45,9 @@ class SdsTracing:
     is_keyed = True
 
     def may_concern(self, value: bytes, query: Query) -> bool:
-        """Whether the value contains the query's sender, or one of its message ids.
+        """Whether a record's value contains the query's sender or a queried message id.
 
-        Frames contain senders and ids as plain UTF-8.
+        Frames contain senders and ids as plain UTF-8, so the value is not decoded.
         """
         texts = (query.sender,) if query.sender else query.message_ids
         return any(text.encode() in value for text in texts)
@@ -76,7 +79,10 @@ class SdsTracing:
 
 
 class ChannelTracer:
-    """Runs a channel's view, and collects evidence on some messages; see `Tracer`."""
+    """Runs a channel's view, and collects evidence on the traced messages.
+
+    See `Tracer`.
+    """
 
     def __init__(self, subjects: Sequence[Subject], settings: ObserverSettings) -> None:
         self._messages = {
@@ -85,8 +91,8 @@ class ChannelTracer:
         self._journal = Journal(set(self._messages))
         self._view = ChannelView(settings, journal=self._journal)
         self._rules = rule_settings(settings)
-        # Segments by payload. A payload without a traced message is also stored,
-        # because its traced message may arrive later.
+        # For each payload, its segments. They are stored even if none of them is a
+        # traced message yet, because a traced message may bring a further segment.
         self._segments: OrderedDict[int, dict[tuple[bool, int], SeenSegment]] = (
             OrderedDict()
         )
@@ -116,7 +122,7 @@ class ChannelTracer:
         ]
 
     def _passing(self, frames: Iterable[SeenFrame]) -> Iterator[SeenFrame]:
-        """Yield each frame to the view; evaluate the frame when the view is done."""
+        """Pass on each frame to the view; then collect the evidence in the frame."""
         for frame in frames:
             segment = frame.segment
             own = self._messages.get(frame.named.fingerprint)

@@ -89,11 +89,12 @@ class _ChannelState(msgspec.Struct, array_like=True):
 
 
 def channel_state(data: bytes | memoryview, totals: ChannelTotals) -> ChannelState:
-    """The state of a channel from a blob of version 1.
+    """Decode a channel's state from a blob of version 1.
 
-    The blob has no deliveries and no filters. It lacks the time at which the verdict
-    began, so the clock's time is used instead. It does not show which messages were
-    named before they were seen, so requests for its messages are not timed.
+    The blob contains no deliveries and no filters. The blob does not state when the
+    verdict began, so the time of the channel's clock is used. The blob does not show
+    which of its messages were named before they were seen, so the times of requests for
+    these messages are not checked.
     """
     old = msgspec.msgpack.decode(data, type=_ChannelState)
     messages = {

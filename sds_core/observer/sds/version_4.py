@@ -36,17 +36,16 @@ from sds_core.wire import Dialect
 
 
 class _Messages(msgspec.Struct, array_like=True):
-    """Encoded columns of n messages, each of shape (n,).
+    """Messages, encoded by column. Each column has one value for each message.
 
     Attributes:
-        orders, t0s: Columns that `pack_steps` encodes; `pack_ints` encodes the other
-            columns.
+        orders, t0s: Encoded by `pack_steps`. The other columns of type bytes are
+            encoded by `pack_ints`.
         delays: `seen_ms - t0_ms`.
         flags: The messages' flags; the module `messages` defines the bits.
-        ids, hashes, hints: One value for each message. A value that no later frame
-            needs is empty.
-        witnesses: `Message.witnesses` and `Message.witness_rate` of messages that have
-            witnesses. The key is the message's order.
+        ids, hashes, hints: A value is empty if no later frame needs it.
+        witnesses: For each message that has witnesses, its `Message.witnesses` and
+            `Message.witness_rate`. The key is the message's order.
     """
 
     keys: bytes = b""
@@ -109,7 +108,7 @@ class _Messages(msgspec.Struct, array_like=True):
 
 
 class OldChannelState(msgspec.Struct, array_like=True):
-    """`ChannelState` in its former layout."""
+    """`ChannelState` in the layout of versions 2 to 4."""
 
     clock_ms: int = 0
     swept_ms: int = 0
@@ -129,7 +128,7 @@ class OldChannelState(msgspec.Struct, array_like=True):
 
 
 def channel_state(data: bytes | memoryview) -> ChannelState:
-    """Decode a channel's state from the part of a blob that contains it."""
+    """Decode a channel's state. `data` is the part of a blob after the totals."""
     old = msgspec.msgpack.decode(data, type=OldChannelState)
     messages = {one.key: one for one in old.messages.unpacked()}
     tables = packed_tables(messages, old.gaps, old.requests)
@@ -141,7 +140,7 @@ def packed_tables(
     gaps: Mapping[int, Gap],
     requests: Mapping[int, Request],
 ) -> dict[str, PackedTable]:
-    """Encode the tables of `ChannelState`. The arguments are keyed by fingerprint."""
+    """Encode the tables of `ChannelState`. The arguments have fingerprints as keys."""
     return {
         "messages": _packed(MessageTable(PackedTable()), messages),
         "gaps": _packed(GapTable(PackedTable()), gaps),
