@@ -18,7 +18,10 @@ from sds_core.reading import Table, TableError, read
 from sds_core.simulation.scenario import PositiveSeconds
 
 MAX_RUNS: Final = 10_000
-"""Maximum number of runs in a grid. At six seconds a run, two cores need about 8 h."""
+"""Maximum number of runs in a grid.
+
+If each run takes six seconds, two cores need about 8 h for this number of runs.
+"""
 
 _Lists = dict[str, tuple[Any, ...]]
 
@@ -32,7 +35,12 @@ class _GridTable(Table, frozen=True, kw_only=True):
 
 
 class Run(NamedTuple):
-    """One simulation. `experiment.run` explains the attributes except `number`."""
+    """One simulation of a grid.
+
+    Attributes:
+        number: Position of the run in `Grid.runs`.
+        plan, seed, receptions, target_s: Arguments of `experiment.run`.
+    """
 
     number: int
     plan: ChannelPlan
@@ -42,12 +50,18 @@ class Run(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Estimated duration, relative to other runs. Long runs are started first."""
+        """Rough measure of the run's duration: the longest runs are started first."""
         return self.plan.participants
 
 
 class Cell(NamedTuple):
-    """Results of one plan, from its finished runs."""
+    """Results of one plan of a grid, computed from the plan's finished runs.
+
+    Attributes:
+        values: Values of `Grid.keys` in the plan.
+        runs: Number of finished runs.
+        figures: Means over these runs, by the names of the figures.
+    """
 
     values: dict[str, Any]
     runs: int
@@ -56,12 +70,12 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Plans. Each plan is simulated once with each seed.
+    """Plans to simulate. Each plan has one run for each seed.
 
     Attributes:
         keys: Settings that differ between plans.
-        cells: The plans, without repetitions.
-        seeds: Number of seeds. The seeds are 1, 2 and so on.
+        cells: The plans; each plan occurs only once.
+        seeds: Number of seeds. The seeds are the integers from 1 to this number.
         receptions, target_s: See `experiment.run`.
     """
 
@@ -75,13 +89,13 @@ class Grid:
     def from_mapping(cls, mapping: Mapping[str, Any]) -> Grid:
         """Read a grid from a mapping.
 
-        `base` has the settings that all plans share. `grid` maps settings to lists of
-        values; each combination is a plan. `grid` can also be a list of such mappings;
-        the grid then has the plans of all of them.
+        The key `base` has the settings that all plans share. The key `grid` maps each
+        other setting to a list of values, and each combination of values is a plan. If
+        `grid` is a list of such mappings, each of these mappings adds its plans.
 
         Raises:
-            TableError: The mapping is not a grid, the grid has more than `MAX_RUNS`
-                runs, or a run is too large.
+            TableError: The mapping is not a valid grid, the grid has more than
+                `MAX_RUNS` runs, or a plan needs too large a run; see `check_size`.
         """
         table = read(mapping, _GridTable)
         lists = (table.grid,) if isinstance(table.grid, dict) else table.grid
@@ -105,7 +119,10 @@ class Grid:
         )
 
     def runs(self) -> Iterator[Run]:
-        """Yield all runs in order of plan and seed. Run n has plan n // `seeds`."""
+        """Yield all runs in the order of their plans, then of their seeds.
+
+        The run with number n simulates the plan ``cells[n // seeds]``.
+        """
         pairs = product(self.cells, range(1, self.seeds + 1))
         for number, (plan, seed) in enumerate(pairs):
             yield Run(number, plan, seed, self.receptions, self.target_s)
@@ -113,7 +130,7 @@ class Grid:
     def summary(
         self, outcomes: Mapping[int, Outcome], figures: Sequence[str]
     ) -> Iterator[Cell]:
-        """Yield each plan's results, in the order of the plans.
+        """Yield the results of each plan, in the order of `cells`.
 
         Raises:
             ModelMissing: scipy is not installed.

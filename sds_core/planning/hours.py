@@ -1,7 +1,7 @@
-"""The figures of a view by hour, from the rows of its history.
+"""Computes a view's hourly figures from the rows of its history.
 
-A row has the cumulative figures at the end of its minute. A minute without a change has
-no row. So the last row of each hour is enough.
+A history has a row for each minute in which a figure changed. Counters in a row are
+cumulative. Therefore, the growth of counters follows from the last row of each hour.
 """
 
 from __future__ import annotations
@@ -20,18 +20,22 @@ DAY_MS = DAY_HOURS * HOUR_MS
 MINUTE_MS = 60_000
 
 SILENCE_MS = 3 * DAY_MS
-"""If a view has no row for longer than this duration, ms, it counts as silent.
+"""Maximum time without a row of a view, ms. After a longer time, the view is silent.
 
-The duration is longer than a weekend. Figures from before a silence are not used.
+The maximum is longer than a weekend. Only figures after the last silence are used.
 """
 
 CLOCK_MS = DAY_MS
-"""If a row is later than now by more than this duration, ms, a clock was wrong."""
+"""Maximum time by which the newest row may be later than the wall time, ms.
+
+If a row is still later, a clock is wrong, and `hours_of` raises `ClockJumped`.
+"""
 
 LEAST_DAYS = 14
-"""Minimum number of whole days of history.
+"""Minimum number of whole days of history for a forecast.
 
-Each weekday occurs twice, because a single value may be due to chance.
+In this time, each weekday occurs twice. A single value of a weekday may be due to
+chance.
 """
 
 Floats = npt.NDArray[np.float64]
@@ -42,9 +46,9 @@ class Hours(NamedTuple):
 
     Attributes:
         end_ms: End of the last hour, Unix ms of event time.
-        grown: Growth of each counter in each hour, shape (hours,).
-        gauges: Value of each gauge in each hour, shape (hours,). If an hour has no row,
-            it has the value of the previous hour.
+        grown: By counter, its growth in each hour, shape (hours,).
+        gauges: By gauge, its value in each hour, shape (hours,). An hour without a row
+            has the value of the previous hour.
     """
 
     end_ms: int
@@ -55,9 +59,10 @@ class Hours(NamedTuple):
 def hour_rows(
     rows: Iterable[Mapping[str, Any]], gauges: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Return the last row of each hour, with the maximum of each gauge in the hour.
+    """Return the last row of each hour, but with the hour's maximum of each gauge.
 
-    `rows` must be in order of ``minute``. Null values count as absent.
+    `rows` must be in order of ``minute``. Null values of gauges are ignored; if an hour
+    has no other value of a gauge, the maximum is null.
     """
     found: dict[int, dict[str, Any]] = {}
     for row in rows:
@@ -72,9 +77,9 @@ def hour_rows(
 
 
 def last_hour_ms(newest_ms: int) -> int:
-    """Return when the last complete hour ends, Unix ms.
+    """Return when the last complete hour of a history ends, Unix ms.
 
-    `newest_ms` is the start of the newest minute of the history.
+    `newest_ms` is the start of the newest minute in the history.
     """
     return (newest_ms + MINUTE_MS) // HOUR_MS * HOUR_MS
 
@@ -88,7 +93,7 @@ def hours_of(
     now_ms: int,
     least_days: int = LEAST_DAYS,
 ) -> Hours:
-    """Return the hours of a view from its last silence until `end_ms`.
+    """Return a view's hourly figures from the end of its last silence until `end_ms`.
 
     Args:
         rows: One row per hour in which a figure changed, in order of ``minute``. An
@@ -98,13 +103,13 @@ def hours_of(
         gauges: Fields that can increase and decrease.
         end_ms: End of the last hour, see `last_hour_ms`.
         now_ms: Wall time, Unix ms.
-        least_days: Minimum number of whole days.
+        least_days: Minimum number of whole days in the result.
 
     Raises:
-        ClockJumped: A row is more than `CLOCK_MS` later than `now_ms`.
-        Silent: No row is in the last `SILENCE_MS` before `end_ms`.
-        TooLittleHistory: Fewer than `least_days` whole days can be used, or no hour can
-            be used.
+        ClockJumped: The newest row is more than `CLOCK_MS` later than `now_ms`.
+        Silent: The newest row is more than `SILENCE_MS` earlier than `end_ms`.
+        TooLittleHistory: The result would have fewer than `least_days` whole days, or
+            no hour.
     """
     if not rows:
         raise TooLittleHistory(0, least_days)
@@ -116,7 +121,8 @@ def hours_of(
     silences = np.flatnonzero(np.diff(minutes) > SILENCE_MS)
     first = int(silences[-1]) + 1 if len(silences) else 0
     used = rows[first:]
-    # Without an earlier row, the changes in the first row's hour are unknown.
+    # The growth in the hour of the first row is unknown, because no earlier row is
+    # used. Therefore, the result begins with the next hour.
     begin = int(minutes[first]) // HOUR_MS + 1
     number = end_ms // HOUR_MS - begin
     whole_days = max(number, 0) // DAY_HOURS
@@ -133,9 +139,10 @@ def hours_of(
 
 
 def by_day(hours: Floats) -> Floats:
-    """Return the hourly values of whole days, shape (days, 24).
+    """Return hourly values as rows of 24 h, shape (days, 24).
 
-    The last day ends with the last hour. Earlier hours that fill no day are omitted.
+    The last row ends with the last hour. The first hours are omitted if they do not
+    fill a row.
     """
     days = len(hours) // DAY_HOURS
     return hours[len(hours) - days * DAY_HOURS :].reshape(days, DAY_HOURS)
@@ -149,7 +156,8 @@ def _growth(
     totals: Floats, at: npt.NDArray[np.int64], inside: npt.NDArray[np.bool_], hours: int
 ) -> Floats:
     steps = np.diff(totals, prepend=totals[:1])
-    # If the job started with a new checkpoint, the counters restarted from zero.
+    # If the job started with a new checkpoint, a counter restarted from zero, so it
+    # decreased. Its new value is its growth.
     steps = np.where(steps < 0, totals, steps)
     return np.bincount(at[inside], steps[inside], hours).astype(np.float64)
 
@@ -160,8 +168,8 @@ def _filled(
     found = np.full(hours, np.nan)
     found[at[inside]] = values[inside]
     known = ~np.isnan(found)
-    # Until the first row in the range, hours have the value of the last row before the
-    # range.
+    # The hours before the first row in the range have the value of the last row before
+    # the range.
     first = values[~inside & (at < 0)][-1:]
     before = np.maximum.accumulate(np.where(known, np.arange(hours), -1))
     start = first[0] if len(first) else 0.0

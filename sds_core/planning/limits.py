@@ -13,14 +13,16 @@ class Reached(NamedTuple):
     """When a limit is reached.
 
     Attributes:
-        name: Figure to which the limit applies: ``epoch_messages``, ``message_bytes``,
+        name: Figure that has the limit: ``epoch_messages``, ``message_bytes`` or
             ``filter_ids``.
         now: Value of the figure at the end of the history.
-        at_ms: Time at which half of the futures have reached the limit, Unix ms. None
-            if the time is after the last day of the forecast.
-        earliest_ms, latest_ms: Ends of the interval for `at_ms`.
-        note: If the figure is the number of ids in a filter that rolls over: at how
-            many ids it rolls over. For other figures, the note is empty.
+        at_ms: Time by which half of the simulated futures reach the limit, Unix ms.
+            None if the time is after the last day of the forecast.
+        earliest_ms, latest_ms: Start and end of the interval around `at_ms`, Unix ms.
+            Each is None if it is after the last day of the forecast.
+        note: At how many ids the filter rolls over, as text; empty if this is unknown,
+            or if the figure is not ``filter_ids``. If the filter rolls over before the
+            limit, all times are None.
     """
 
     name: str
@@ -43,12 +45,13 @@ class Reached(NamedTuple):
 
 
 def reached_by_level(paths: Floats, limit: float, now: float, begin_ms: int) -> Floats:
-    """Return when each simulated future of a daily maximum first reaches a limit.
+    """Return for each simulated future when a figure's daily maximum reaches a limit.
 
-    The result has the shape (paths,). Each time is the start of the first day that
-    reaches the limit, Unix ms; infinity if no day reaches the limit. `paths` has the
-    shape (days, paths). `now` is the value on the last day of the history. `begin_ms`
-    is the start of the forecast's first day, Unix ms.
+    The result has the shape (paths,). Each time is the start of the first day on which
+    the maximum reaches the limit, Unix ms; infinity if the future has no such day.
+    `paths` has the maximum on each day of each future, shape (days, paths). `now` is
+    the maximum on the last day of the history. If `now` has reached the limit, all
+    times are `begin_ms`, the start of the forecast's first day, Unix ms.
     """
     above = paths >= limit
     day = np.where(above.any(axis=0), above.argmax(axis=0), np.inf)
@@ -58,11 +61,11 @@ def reached_by_level(paths: Floats, limit: float, now: float, begin_ms: int) -> 
 def reached_by_sum(
     paths: Floats, limit: float, now: float, begin_ms: int, profile: Floats
 ) -> Floats:
-    """Return when each simulated future of a growing figure reaches a limit.
+    """Return for each simulated future when a growing figure reaches a limit.
 
-    Three things differ from `reached_by_level`. `paths` has the growth on each day. The
-    times are exact to the hour. The argument `profile` has each hour's share of a day's
-    growth, shape (24,).
+    Arguments and result are those of `reached_by_level`, with three differences:
+    `paths` has the figure's growth on each day. `profile` has each hour's share of a
+    day's growth, shape (24,). The times are exact to the hour, not only to the day.
     """
     levels = now + np.cumsum(paths, axis=0)
     above = levels >= limit
@@ -83,14 +86,14 @@ def reached_by_sum(
 def reached(
     name: str, limit: float, now: float, times: Floats, coverage: float
 ) -> Reached:
-    """Return the median and the interval of the time at which a limit is reached.
+    """Return when a limit is reached: the median of `times`, and an interval around it.
 
-    Times are rounded down to hours. `times` is the result of `reached_by_level` or
-    `reached_by_sum`. `coverage` is the share of the futures inside the interval. For
-    the other arguments, see `Reached`.
+    The results are rounded down to hours. `times` is the result of `reached_by_level`
+    or `reached_by_sum`. `coverage` is the share of `times` inside the interval. For the
+    other arguments, see `Reached`.
     """
     outside = (1 - coverage) / 2
-    # The method does not interpolate, because some times are infinite.
+    # The method must not interpolate between times, because some are infinite.
     quantiles = np.quantile(times, [outside, 0.5, 1 - outside], method="inverted_cdf")
     earliest, middle, latest = (
         int(one) // HOUR_MS * HOUR_MS if np.isfinite(one) else None for one in quantiles

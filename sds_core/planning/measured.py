@@ -1,4 +1,4 @@
-"""Results of the benchmarks. The cost model is fitted to them."""
+"""Results of the benchmarks, to which the cost model is fitted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 
 class NotMeasured(ValueError):
-    """A file with results lacks a measure that the model needs."""
+    """The benchmarks' results lack a value that the cost model needs."""
 
     def __init__(self, *what: str) -> None:
         missing = ": ".join(what)
@@ -19,9 +19,9 @@ class NotMeasured(ValueError):
 
 
 class Measure(msgspec.Struct):
-    """One measure, with a value for each repetition.
+    """One measured quantity, with a value for each repetition of the benchmark.
 
-    A measure is identified by `row` and `what` together.
+    `row` and `what` together identify the quantity.
     """
 
     row: str
@@ -30,7 +30,7 @@ class Measure(msgspec.Struct):
 
 
 class Performance(msgspec.Struct):
-    """Results of `make bench`. `data` has descriptions of the data sets, by name."""
+    """Results of `make bench`. `data` maps names of data sets to their descriptions."""
 
     version: str
     date: str
@@ -39,10 +39,10 @@ class Performance(msgspec.Struct):
     measures: list[Measure]
 
     def median(self, row: str, what: str) -> float:
-        """Return the median of a measure.
+        """Return the median of a measure's values.
 
         Raises:
-            NotMeasured: The results lack the measure.
+            NotMeasured: The results lack the measure, or it has no values.
         """
         for measure in self.measures:
             if (measure.row, measure.what) == (row, what) and measure.values:
@@ -50,10 +50,10 @@ class Performance(msgspec.Struct):
         raise NotMeasured(row, what)
 
     def data_set(self, name: str) -> tuple[float, float, float]:
-        """Return a data set's numbers of channels and frames, and mean bytes per frame.
+        """Return a data set's number of channels, of frames, and mean bytes per frame.
 
         Raises:
-            NotMeasured: The run lacks the data set.
+            NotMeasured: The results lack the data set or one of the numbers.
         """
         words = self.data.get(name, "").replace(",", "")
         channels, frames, size, *_ = [*map(float, re.findall(r"\d+", words)), 0, 0, 0]
@@ -64,7 +64,10 @@ class Performance(msgspec.Struct):
 
 
 class Run(msgspec.Struct):
-    """A row of the table in docs/scaling.md. CPU times are microseconds per frame."""
+    """One run of `benchmarks.scaling`, which is a row of the table in docs/scaling.md.
+
+    `jvm_us` and `python_us` are CPU time per frame, microseconds.
+    """
 
     channels: int
     cores: int
@@ -87,7 +90,7 @@ class Runs(msgspec.Struct):
     """The runs of `benchmarks.scaling`.
 
     A run has `batches` batches with `batch_records` frames each. The first `cold`
-    batches are not counted.
+    batches do not count in the measurements.
     """
 
     version: str
@@ -100,7 +103,7 @@ class Runs(msgspec.Struct):
     sizes: list[Run]
 
     def run(self, channels: int, cores: int, executors: int = 0) -> Run:
-        """Return the run that has two state partitions and matches the arguments.
+        """Return the run with these values and with two state partitions.
 
         Raises:
             NotMeasured: No such run exists.
@@ -114,7 +117,10 @@ class Runs(msgspec.Struct):
 
 
 class State(msgspec.Struct):
-    """The largest state of one channel, measured by `benchmarks.state`."""
+    """Result of one run of `benchmarks.state`, which simulates one channel.
+
+    `blob_bytes` is the maximum size of the channel's state during the run.
+    """
 
     participants: int
     messages_a_day: int
@@ -122,12 +128,12 @@ class State(msgspec.Struct):
 
 
 class HistoryCost(msgspec.Struct):
-    """Bytes of the history per channel and day, measured by `benchmarks.history`.
+    """Bytes that each channel adds to the history per day (`benchmarks.history`).
 
     Attributes:
-        running_bytes: Size of one day's files before compaction.
-        pending_bytes: Size of the ledger if a destination is unreachable for the whole
-            day.
+        files_bytes: Size of a day's files after compaction.
+        running_bytes: Size of a day's files before the day's last compaction.
+        pending_bytes: Growth of the ledger in a day if a destination is unreachable.
     """
 
     messages_a_day: int

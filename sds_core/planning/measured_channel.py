@@ -1,4 +1,7 @@
-"""Makes a channel's plan from a monitor's history, and lists the assumptions."""
+"""Derives a channel's plan from a monitor's history.
+
+The module also lists the assumptions about settings that the history does not store.
+"""
 
 from __future__ import annotations
 
@@ -24,22 +27,25 @@ from sds_core.planning.outcome import PART_FIGURES, ratio
 from sds_core.reading import read
 
 LEAST_MESSAGES = 20
-"""Minimum number of seen messages in the week for which a plan is made."""
+"""Minimum number of messages in the last week of the history.
+
+Only messages with a seen frame count. With fewer messages, no plan is made.
+"""
 
 _WEEK_HOURS = 7 * DAY_HOURS
 _PARTS = (
     "bytes_content", "bytes_history", "bytes_bloom", "bytes_repair", "bytes_other"
 )  # fmt: skip
-"""The columns that `PART_FIGURES` needs."""
+"""For each figure in `PART_FIGURES`, the column of the history, in the same order."""
 
 
 class MeasuredChannel(NamedTuple):
     """A channel's plan and figures according to its history.
 
     Attributes:
-        figures: Measured values, by field names of `Outcome`.
+        figures: Measured figures. The keys are field names of `Outcome`.
         hours: Number of hours of history that were used, at most a week.
-        assumed: Sentences with assumptions about values that the history lacks.
+        assumed: Assumptions about values that the history lacks, as sentences.
     """
 
     plan: ChannelPlan
@@ -60,10 +66,10 @@ def measured_channel(
     For the arguments, see `hours_of`.
 
     Raises:
-        TooLittleTraffic: The week has fewer than `LEAST_MESSAGES` seen messages, fewer
-            than 2 participants, or less than 1 whole hour.
-        Silent: The channel has sent nothing lately.
-        ClockJumped: A row's time is in the future.
+        TooLittleTraffic: The last week has fewer than `LEAST_MESSAGES` messages with a
+            seen frame, fewer than 2 participants, or no whole hour.
+        Silent: The channel has sent nothing for longer than `hours.SILENCE_MS`.
+        ClockJumped: The newest row is in the future by more than `hours.CLOCK_MS`.
     """
     try:
         hours = hours_of(
@@ -79,7 +85,8 @@ def measured_channel(
     used = min(len(hours.grown["messages"]), _WEEK_HOURS)
     grown = {name: float(one[-used:].sum()) for name, one in hours.grown.items()}
     gauges = {name: one[-used:] for name, one in hours.gauges.items()}
-    # A message without a seen frame has an unknown length, so it does not count.
+    # `messages` also counts messages without a seen frame. Their length is unknown, so
+    # they do not count towards `LEAST_MESSAGES`.
     messages = min(grown["messages"], grown["frames_content"])
     participants = int(gauges[PARTICIPANTS].max())
     if messages < LEAST_MESSAGES or participants < 2:
@@ -92,7 +99,10 @@ def measured_channel(
 
 
 class _Week(NamedTuple):
-    """Figures of the days that are used. `repeated`: number of retransmitted bytes."""
+    """Figures of the last `days` days of a history, at most a week.
+
+    `repeated` is the number of retransmitted bytes.
+    """
 
     grown: Mapping[str, float]
     gauges: Mapping[str, Floats]
@@ -115,7 +125,8 @@ class _Week(NamedTuple):
         contents = grown["frames_content"] + grown["frames_ephemeral"]
         mean_bytes = round(grown["bytes_content"] / contents)
         example = frame_parts(likely, mean_bytes)
-        # Subtract the bytes of the content field's tag and length.
+        # `mean_bytes` includes the content field's tag and length, which have
+        # `example.content - mean_bytes` bytes. Subtract them.
         payload_bytes = max(1, 2 * mean_bytes - example.content)
         values |= dict.fromkeys(
             ("payload_least_bytes", "payload_most_bytes"), payload_bytes

@@ -1,4 +1,4 @@
-"""The columns of a view's history that plans need."""
+"""Selects the columns of a view's history that plans need, and evaluates them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sds_core.planning.hours import Floats, Hours
 
 EPOCH = "epoch_messages_max"
 FILTER = ("bloom_bits_set", "bloom_bits", "bloom_hashes")
-"""Columns of the fullest filter: numbers of set bits, bits, and hash functions."""
+"""Columns about the fullest filter: its numbers of 1 bits, bits, and hash functions."""
 
 _PART = "bytes_"
 _FRAMES = "frames_"
@@ -25,7 +25,10 @@ DELIVERIES = tuple(
     for outcome in ("first_pass", "recovered", "lost", "retracted")
 )
 ACK, RECOVERY = "ack_latency_ms_definite", "delivery_recovery_ms"
-"""Each is the prefix of two columns: the number of durations, and their sum."""
+"""Prefixes of columns with durations.
+
+Each prefix has two columns: the number of durations, and the sum of the durations, ms.
+"""
 PARTICIPANTS = "participants_lately"
 _SUMMED = ("_count", "_sum")
 _SINGLE = (
@@ -35,10 +38,10 @@ _SINGLE = (
 
 
 class Measures(NamedTuple):
-    """Names of columns of the history.
+    """Names of the columns of a history that plans need.
 
     Attributes:
-        parts: For each part of a frame, the column of its bytes.
+        parts: For each part of a frame, the column that counts the part's bytes.
         counters: Columns that only increase, including the columns of `parts`.
         gauges: Columns that can increase and decrease.
     """
@@ -71,7 +74,7 @@ def measures_of(table: FigureTable[Any]) -> Measures:
 
 
 def frames(hours: Hours) -> Floats | None:
-    """Return the number of frames in each hour; None if it is not in the history."""
+    """Return the number of frames in each hour; None if no column counts frames."""
     columns = [one for name, one in hours.grown.items() if name.startswith(_FRAMES)]
     return sum(columns[1:], start=columns[0]) if columns else None
 
@@ -83,10 +86,11 @@ def bytes_sent(hours: Hours) -> Floats:
 
 
 def bytes_repeated(hours: Hours) -> Floats:
-    """Return the bytes that were sent again in each hour.
+    """Return the number of retransmitted bytes in each hour.
 
-    The bytes of responses to repair requests are measured. The lengths of all other
-    retransmitted frames and records are unknown, so the hour's mean length is used.
+    For responses to repair requests, the history has the bytes. For all other
+    retransmitted frames and records, the history has only their number. Their length is
+    assumed to be the mean length in the hour.
     """
     grown = hours.grown
     found = grown.get(_RESPONSES, 0.0) + 0.0 * bytes_sent(hours)
@@ -101,13 +105,19 @@ def bytes_repeated(hours: Hours) -> Floats:
 
 
 def records(hours: Hours) -> Floats | None:
-    """Return the number of Kafka records in each hour. Each tap records each frame."""
+    """Return the number of Kafka records in each hour; None if no column counts frames.
+
+    If several taps see a frame, each tap writes a record.
+    """
     sent = frames(hours)
     return None if sent is None else sent + hours.grown["replicas"]
 
 
 def mean_frame(hours: Hours) -> Floats | None:
-    """Return the mean length of a frame in each hour; 0 in an hour without frames."""
+    """Return the mean bytes of a frame in each hour; 0 in an hour without frames.
+
+    The result is None if no column counts frames.
+    """
     sent = frames(hours)
     return None if sent is None else _ratio(bytes_sent(hours), sent)
 

@@ -1,8 +1,9 @@
 """Models a daily figure by growth, effects of weekdays, and random deviations.
 
 The logarithm of a figure is the sum of a straight line, an effect of the weekday, and a
-deviation that depends on the previous day's deviation. Therefore, growth and effects of
-weekdays multiply the figure. `docs/planning.md` compares this model with others.
+deviation that depends on the previous day's deviation. Therefore, growth and weekdays
+change the figure by factors, not by fixed amounts. `docs/planning.md` compares this
+model with others.
 """
 
 from __future__ import annotations
@@ -15,24 +16,26 @@ from sds_core.planning.errors import ModelMissing, NotFitted
 from sds_core.planning.hours import Floats
 
 PATHS = 500
-"""Number of simulated futures. It is enough to compute the 10th and 90th percentile."""
+"""Number of simulated futures: enough for the 10th and 90th percentiles of futures."""
 
 _SEED = 20_261_124
 _WEEK = 7
-# Maximum logarithm of a simulated value. It prevents an overflow if a line is steep.
-# e^41 bytes are 640 PB.
+# Maximum natural logarithm of a simulated value. The maximum prevents an overflow of
+# the value if growth is steep. e^41 bytes are 640 PB.
 _GREATEST_LOG = 41.0
-# Rounding can make equal sums of floats differ, but by less than this value.
+# If the logarithms of all values differ by less than this, the figure counts as
+# constant, because rounding errors of sums can cause such differences.
 _LEAST_CHANGE = 1e-9
 
 
 def draw_paths(values: Floats, days: int) -> Floats:
-    """Return possible futures of a daily figure, shape (days, `PATHS`).
+    """Return simulated futures of a daily figure, shape (days, `PATHS`).
 
-    The line and the effects of weekdays are uncertain, so they differ between futures.
-    The random deviations differ too. The same values give the same futures.
+    Growth and the effects of weekdays can only be estimated, so each future has its own
+    estimates and its own random deviations. Equal arguments give equal futures.
 
-    `values` has the figure of each day, shape (n,) with n >= 14. No value is negative.
+    `values` has the figure on each day of the history, shape (n,) with n >= 14. No
+    value is negative.
 
     Raises:
         ModelMissing: statsmodels is not installed.
@@ -55,8 +58,8 @@ def draw_paths(values: Floats, days: int) -> Floats:
         autoregressive=1,
     )
     with warnings.catch_warnings():
-        # If a figure follows its line exactly, the model warns that no deviation can be
-        # estimated.
+        # If the figure has no deviations from the model, statsmodels warns that they
+        # cannot be estimated. This warning is ignored.
         warnings.simplefilter("ignore")
         try:
             fitted = model.fit(disp=False)

@@ -1,4 +1,4 @@
-"""Measures costs, deliveries and acknowledgements of a simulated channel."""
+"""Measures the costs, deliveries and acknowledgements of a simulated channel."""
 
 from __future__ import annotations
 
@@ -25,19 +25,20 @@ PART_FIGURES: Final = tuple(
     f"{part}_bytes_per_day"
     for part in ("content", "history", "filter", "repair", "other")
 )
-"""Names of the figures for the parts of a frame, in the order of `PartSizes`."""
+"""For each part in `PartSizes`, in the same order: the figure for its bytes per day."""
 _REPAIR: Final = PART_FIGURES.index("repair_bytes_per_day")
 _LEAST_GRACE_MS = 10_000.0
 
 
 class Outcome(NamedTuple):
-    """Figures of a simulation. A figure without events is NaN.
+    """Figures of a simulation.
 
-    docs/planning.md ("Figures") defines the figures. Shares are in [0, 1]. A message is
-    one payload; if it is segmented, it is received when enough segments have arrived. A
-    delivery is a pair of a message and another participant, who may be offline. The
-    prefix ``monitor_`` marks figures that a monitor derives from frames
-    (docs/figures.md, 4 and 5).
+    If a figure has no event to measure in the simulation, it is NaN. docs/planning.md
+    ("Figures") defines the figures. Shares are in [0, 1]. A message is one payload. A
+    segmented payload is received when enough of its segments have arrived. A delivery
+    is a pair of a message and a participant other than the message's sender; the
+    participant may be offline. The prefix ``monitor_`` marks figures that a monitor
+    would derive from the frames (docs/figures.md, 4 and 5).
     """
 
     messages: float
@@ -86,9 +87,9 @@ class Outcome(NamedTuple):
 
 
 class Measurement:
-    """Measures one simulation of one channel.
+    """Computes the figures of one simulation of one channel.
 
-    Only messages sent in [from_ms, until_ms), Unix ms, are measured.
+    Only messages that are sent in [from_ms, until_ms), Unix ms, are measured.
     """
 
     def __init__(
@@ -99,8 +100,8 @@ class Measurement:
         threshold = plan.participant().possible_acks_threshold
         self._needed = math.inf if threshold is None else threshold
         self._truth = Truth("plan", seed=0)
-        # A dictionary has the same order in every process, so that sums are rounded
-        # alike. A set does not.
+        # A dictionary, unlike a set, has the same order in every process. Therefore,
+        # all processes sum figures in the same order, with the same rounding errors.
         self._members: dict[str, None] = {}
         self._frames = 0
         self._ids: defaultdict[str, list[str]] = defaultdict(list)
@@ -110,13 +111,14 @@ class Measurement:
         self._again_bytes = 0
         self._counts: Counter[Cause] = Counter()
         self._epochs: Counter[tuple[str, int]] = Counter()
-        # For each sender, and for each of its messages that no other participant has
-        # yet: the filters that the sender received, as numbers or senders of frames.
+        # By sender, its messages that no other participant has received yet. For each
+        # message, the filters that its sender has received since it sent the message. A
+        # filter is identified by the number or by the sender of its frame.
         self._alone: defaultdict[str, dict[str, set[str | int]]] = defaultdict(dict)
         self._exposed: set[str] = set()
 
     def add(self, entry: Entry) -> None:
-        """Process the next entry of the log."""
+        """Process the next entry of the simulation's log."""
         self._truth.add(entry)
         match entry:
             case Arrival():
@@ -153,8 +155,8 @@ class Measurement:
         stories = self._truth.stories(self._channel_id)
         if not alone or self._is_known(arrival, stories):
             return
-        # In a small group, several filters of the same participant count towards an
-        # acknowledgement (`Outgoing.filters`).
+        # If fewer other participants exist than filters are needed, several filters of
+        # the same participant count towards an acknowledgement (`Outgoing.filters`).
         has_few_others = len(self._members) - 1 < self._needed
         for message_id in list(alone):
             story = stories[message_id]
@@ -172,7 +174,10 @@ class Measurement:
         return frame.sender_id == who or who in stories[frame.message_id].received
 
     def outcome(self, target_s: float) -> Outcome:
-        """Return the figures when the simulation has ended; see `experiment.run`."""
+        """Return the figures of the simulation, after its last entry was added.
+
+        For `target_s`, see `experiment.run`.
+        """
         plan = self._plan
         data, parity = plan.segments()
         segments = data + parity
@@ -213,8 +218,8 @@ class Measurement:
     def _epoch_messages(self, seconds: float) -> float:
         epochs = int(seconds // EPOCH_S)
         if not epochs:
-            # A maximum over less than an epoch cannot be scaled: the result would be
-            # far too high.
+            # The measured time is shorter than an epoch. If its maximum were scaled to
+            # a whole epoch, the result would be far too high.
             return math.nan
         whole = [count for (_, at), count in self._epochs.items() if at < epochs]
         return float(max(whole, default=0))
@@ -295,9 +300,10 @@ class Measurement:
 def _complete_ms(
     payload: Sequence[Story], who: str, data: int, within_ms: float
 ) -> float:
-    """Return when a participant had enough segments, Unix ms; infinite if never.
+    """Return when a participant had `data` segments of a payload, Unix ms.
 
-    If `within_ms` is finite, only first broadcasts that arrive in this time count.
+    The result is infinity if the participant never had them. If `within_ms` is finite,
+    a segment counts only if its first broadcast arrived, at most `within_ms` later.
     """
     if len(payload) == 1 and within_ms == math.inf:
         return payload[0].received.get(who, math.inf)
@@ -335,5 +341,5 @@ def _summary(name: str, durations_s: Sequence[float]) -> dict[str, float]:
 
 
 def ratio(part: float, whole: float) -> float:
-    """Return the share of a part in a whole; NaN if the whole is 0."""
+    """Return `part` divided by `whole`; NaN if `whole` is 0."""
     return part / whole if whole else math.nan

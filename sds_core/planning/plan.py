@@ -16,17 +16,18 @@ from sds_core.planning.measures import measures_of
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """Forecasts of the views of one kind. `Fleet` explains `without` and `total`.
+    """Forecasts of the views of one kind.
 
     Attributes:
         computed_ms: When the forecasts were computed, Unix ms of wall time; None before
             the first computation.
         days: Number of days that the forecasts cover.
-        interval: Percentage of the possible futures that an interval contains.
-        hidden: Number of views without a forecast because the number of forecasts is
+        interval: Percentage of the simulated futures inside a forecast's intervals.
+        views, without, total: See `Fleet`.
+        hidden: Number of views that have no forecast because the number of forecasts is
             limited.
-        problem: Why the newest computation failed; empty if it succeeded. If the newest
-            computation failed, the forecasts are from the previous computation.
+        problem: Why the newest computation failed; empty if it succeeded. After a
+            failure, the other attributes are those of the previous plan.
     """
 
     computed_ms: int | None = None
@@ -42,7 +43,7 @@ class Plan(msgspec.Struct, frozen=True):
     def of(
         cls, fleet: Fleet, computed_ms: int, days: int, coverage: float, hidden: int = 0
     ) -> Plan:
-        """Make a plan of a fleet. For `coverage`, see `ForecastSettings`."""
+        """Return the plan of a fleet. For `coverage`, see `ForecastSettings`."""
         return cls(
             computed_ms,
             days,
@@ -55,7 +56,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 Plans = Mapping[str, Plan]
-"""Forecasts by kind of view. The key is the kind's prefix."""
+"""The plan of each kind of view. The key is the kind's prefix."""
 
 NO_PLAN = Plan(problem="only the command run computes forecasts")
 
@@ -76,7 +77,7 @@ def limits_first(views: Mapping[str, Forecast]) -> list[tuple[str, Reached]]:
 
 
 def plan_metrics(kind: AnyKind) -> list[Metric[Forecast]]:
-    """Return the metrics that each view of one kind has for its forecast."""
+    """Return the metrics of a single view's forecast, for one kind of view."""
     one, prefix = kind.names.one, f"{kind.prefix}_plan"
     figures: list[Metric[Forecast]] = [
         Metric(
@@ -122,7 +123,7 @@ def plan_metrics(kind: AnyKind) -> list[Metric[Forecast]]:
 
 
 def plan_totals_metrics(kind: AnyKind) -> list[Metric[Plan]]:
-    """Return the metrics for all forecasts of one kind of view together."""
+    """Return the metrics about a whole plan: its time, and its numbers of views."""
     many, prefix = kind.names.many, f"{kind.prefix}_plan"
     return [
         one_sample(

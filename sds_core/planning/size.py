@@ -1,8 +1,9 @@
-"""Computes the needed resources by a cost model, which is fitted to the benchmarks.
+"""Computes the resources that a monitor needs for a load.
 
-A batch has a fixed cost, and costs that grow with five quantities: channels with a
-frame in the batch, bytes of these channels' states, frames, bytes of frames, and known
-channels. No cost is negative. docs/planning.md has the definitions.
+The cost model is fitted to the benchmarks' results. A batch has a fixed cost, and costs
+that grow with five quantities: number of known channels, number of channels with a
+frame in the batch, bytes of these channels' states, number of frames, and bytes of
+frames. No cost is negative. docs/planning.md has the definitions.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from sds_core.planning.measured import Performance, Run, Scaling
 MIX = ((1, 10), (5, 5), (25, 3))
 """Classes of channels in the data set `mix` (benchmarks/data.py).
 
-For each class, the first number is n, and the second number is the participants per
-channel. At 10 frames/s, a class has n channels with filters and n channels without
+A class is a pair: a number n, and the number of participants per channel. For every 10
+frames/s of the data set, the class has n channels with filters and n channels without
 filters. Each class has a third of all frames.
 """
 
@@ -29,7 +30,7 @@ USUAL = 5
 """Number of participants per channel in most rows of the benchmarks."""
 
 _LIVE_HOURS = 50 / 3_600
-"""Hours of traffic that the channels remember when half of a live benchmark is over."""
+"""Hours of traffic that channels remember in the middle of a live benchmark."""
 
 _LIVE = re.compile(
     r"([\d,]+) (?:(big|small) )?(?:frames|messages)/s(?: on|,) ([\d,]+) channels, CPU"
@@ -41,17 +42,20 @@ _DRAIN_BATCHES = 8
 _CATCH_UP = "catch-up of 60 min of 200 channels"
 
 KEPT_BATCHES = 100
-"""Batches whose files Spark keeps (`spark.sql.streaming.minBatchesToRetain`)."""
+"""Number of batches whose files Spark keeps.
+
+The Spark setting is `spark.sql.streaming.minBatchesToRetain`.
+"""
 
 MOST_CORES = 1_024
-"""Larger numbers of cores are not considered."""
+"""Maximum number of cores that `CostModel.size` tries."""
 
 _DAY_S = 86_400
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The traffic to process.
+    """The traffic that a monitor processes.
 
     Attributes:
         frames_per_s: Frames per second of all channels together. All channels have the
@@ -69,7 +73,10 @@ class Load:
     trigger_s: float = 1.0
 
     def times(self, factor: float) -> Load:
-        """Return the load with `factor` times as many channels of equal traffic."""
+        """Return a load with `factor` times as many channels.
+
+        The traffic per channel stays the same.
+        """
         return replace(
             self,
             channels=self.channels * factor,
@@ -83,18 +90,27 @@ class Load:
 
     @property
     def touched(self) -> float:
-        """Mean number of channels with a frame in a batch; frames are independent."""
+        """Mean number of channels that have at least one frame in a batch.
+
+        Frames are assumed to be independent of each other.
+        """
         return self.channels * -math.expm1(-self.frames / self.channels)
 
     @property
     def remembered(self) -> float:
-        """Number of messages that a channel remembers, if each frame is a message."""
+        """Number of messages that a channel remembers, at most the default maximum.
+
+        Each frame is assumed to be a message.
+        """
         seen = self.frames_per_s / self.channels * self.hours * 3_600
         return min(seen, DEFAULTS.remembered)
 
 
 class BatchRow(NamedTuple):
-    """A row of the benchmarks: the loads and costs of a batch. Unknown costs are 0."""
+    """Measured costs of a batch. The load of the batch is the sum of `loads`.
+
+    An unknown cost is 0.
+    """
 
     name: str
     loads: list[Load]
@@ -104,7 +120,10 @@ class BatchRow(NamedTuple):
 
 
 class CostRows:
-    """Rows to which a cost model is fitted. Methods may raise `NotMeasured`."""
+    """Results of the benchmarks, as rows to which a cost model is fitted.
+
+    Methods raise `NotMeasured` if a result is missing.
+    """
 
     def __init__(self, performance: Performance, scaling: Scaling) -> None:
         self._performance, self._scaling = performance, scaling
@@ -118,7 +137,7 @@ class CostRows:
         ]
 
     def states(self) -> list[FitRow]:
-        """Return the bytes of a channel's state, by messages and participants."""
+        """Return the bytes of a state, by number of messages and of participants."""
         rows: list[FitRow] = []
         for count in (100, 3_650, 20_000):
             kilobytes = self._performance.median("state", f"blob: {count:,} messages")
@@ -131,20 +150,23 @@ class CostRows:
 
     @property
     def local_runs(self) -> list[Run]:
-        """The runs on all cores, without executors and with two state partitions."""
+        """Runs with the maximum number of cores, two state partitions, no executors."""
         runs = self._scaling.runs.sizes
         local = max(run.cores for run in runs), 2, 0
         return [r for r in runs if (r.cores, r.state_partitions, r.executors) == local]
 
     def run_load(self, run: Run, batches: float = 0.0) -> Load:
-        """Return the load of batch number `batches`; by default, the middle batch."""
+        """Return the load of a run in its batch number `batches`.
+
+        The default is the middle of the batches that are measured.
+        """
         runs = self._scaling.runs
         hours = (batches or (runs.cold + runs.batches) / 2) / 3_600
         size = self._performance.data_set("small")[2]
         return Load(run.channels, runs.participants, runs.batch_records, hours, size)
 
     def batches(self) -> Iterator[BatchRow]:
-        """Yield the rows of benchmarks that run the whole job."""
+        """Yield the results of the benchmarks that run the whole job."""
         median = self._performance.median
         data = {name: self._performance.data_set(name) for name in ("big", "small")}
         big, small = (size for _, _, size in data.values())
@@ -174,7 +196,8 @@ class CostRows:
             row = f"drain {name}"
             cpu_us, rate = (median(one, "this job") for one in (f"{row}, CPU", row))
             frames /= _DRAIN_BATCHES
-            # In the middle of the run, half of the frames are remembered.
+            # The load is that of the middle of the benchmark, when the channels
+            # remember half of the frames.
             load = Load(channels, USUAL, frames, _DRAIN_BATCHES / 2 / 3_600, size)
             yield BatchRow(row, [load], cpu_us * frames / 1e6, frames / rate)
 
@@ -197,7 +220,7 @@ class CostRows:
 
 
 class Limit(NamedTuple):
-    """The maximum load if the number of channels grows, but not traffic per channel."""
+    """The maximum load on a number of cores, if the traffic per channel is fixed."""
 
     cores: float
     channels: int
@@ -208,10 +231,10 @@ class Size(NamedTuple):
     """The resources that the monitor needs.
 
     Attributes:
-        needs: Bytes, seconds and counts by name. docs/planning.md defines the names. If
-            no number of cores is enough, `machine_cores` is None.
-        limits: Maximum load on the machine of the benchmarks, and maximum load on an
-            unlimited number of cores.
+        needs: Resources by name: bytes, seconds and counts. docs/planning.md defines
+            the names. `machine_cores` is None if `MOST_CORES` cores are not enough.
+        limits: Maximum load with as many cores as in the benchmarks, and maximum load
+            with an unlimited number of cores.
     """
 
     needs: dict[str, Any]
@@ -219,10 +242,10 @@ class Size(NamedTuple):
 
 
 class CostModel:
-    """Costs of a job according to a model that is fitted to measurements.
+    """Model of a job's costs, which is fitted to the results of the benchmarks.
 
     Raises:
-        NotMeasured: A measure is missing.
+        NotMeasured: The results lack a measure.
     """
 
     def __init__(self, performance: Performance, scaling: Scaling) -> None:
@@ -257,8 +280,9 @@ class CostModel:
         )
         one, both = runs.run(1_000, 1), runs.run(1_000, 2)
         self.measured_cores = both.cores
-        # The wall time of a batch has a serial part s and a parallel part p: it is
-        # s + p / cores. The runs have one core (s + p) and two cores (s + p / 2).
+        # The wall time of a batch is s + p / cores, with a serial part s and a parallel
+        # part p. `single` is s + p, measured on one core. `double` is s + p / 2,
+        # measured on two cores. `_serial` is s / `double`.
         single, double = 1 / one.frames_per_s, 1 / both.frames_per_s
         self._serial = max(0.0, 2 * double - single) / double
         first, last = runs.run(1_000, 1, 1), runs.run(1_000, 2, 2)
@@ -268,15 +292,15 @@ class CostModel:
         self._executor_bytes = (last.memory_mb - first.memory_mb) * 1e6
 
     def cpu_s(self, load: Load) -> float:
-        """Return the CPU time of a batch on one machine."""
+        """Return the CPU time of a batch, seconds, if the job has no executors."""
         return self.fits["cpu"].of(self._costs(load))
 
     def batch_s(self, load: Load, cores: float) -> float:
-        """Return the wall time of a batch on the given number of cores."""
+        """Return the wall time of a batch, seconds, on a number of cores."""
         return self.fits["batch"].of(self._costs(load)) * self._spread(cores)
 
     def extrapolated(self, load: Load) -> list[str]:
-        """Return the names of the load's values that exceed all measured values."""
+        """Return the names of the load's values that exceed those of all benchmarks."""
         participants = max(state.participants for state in self._scaling.states)
         channels, frames, remembered = (
             max(sum(getattr(load, name) for load in loads) for loads in self._loads)
@@ -291,7 +315,7 @@ class CostModel:
         return [name for name, (value, most) in greatest.items() if value > most]
 
     def size(self, load: Load, *, history_days: int) -> Size:
-        """Return the resources for a load and a history that keeps `history_days`."""
+        """Return the resources for a load if the history is kept for `history_days`."""
         cpu_cores = self.cpu_s(load) / load.trigger_s
         enough = (
             cores
@@ -332,20 +356,20 @@ class CostModel:
         spread, fit_ = self._spread(cores), self.fits["batch"]
         fixed_s = fit_.coefficients[0] * spread
         growing_s = self.batch_s(load, cores) - fixed_s
-        # All costs except the fixed cost grow with the number of channels.
+        # All costs except the fixed cost are proportional to the number of channels.
         factor = max(0.0, load.trigger_s - fixed_s) / max(growing_s, 1e-12)
         channels = math.floor(load.channels * factor)
         return Limit(cores, channels, load.frames_per_s * factor)
 
     def _spread(self, cores: float) -> float:
-        """Return wall time on `cores`, divided by wall time on the measured cores."""
+        """Return the wall time on `cores`, divided by that on `measured_cores`."""
         return self._serial + (1 - self._serial) * self.measured_cores / cores
 
     def _state_bytes(self, load: Load) -> float:
         return self._state.power_of([max(load.remembered, 1.0), load.participants])
 
     def _touched(self, load: Load) -> float:
-        """Return the bytes of the states that a batch changes."""
+        """Return the total bytes of all states that change in a batch."""
         return load.touched * self._state_bytes(load)
 
     def _written(self, load: Load) -> float:

@@ -12,15 +12,18 @@ from sds_core.planning.estimates import NOTHING, Estimate, difference, estimated
 from sds_core.planning.experiment import Outcome
 
 TARGET_S = 5.0
-"""Default of the time S in the delivery targets, seconds.
+"""Default of the target time S for deliveries, seconds.
 
-A message should reach one participant within S and all within 6 S. 90 % of missing
-messages should be noticed within 3 S.
+A message should reach at least one other participant within S, and all of them within
+6 S. If a participant misses messages, it should notice 90 % of them within 3 S.
 """
 
 
 class FigureSource(StrEnum):
-    """Source of a figure. BOTH means a formula's result times a simulated share."""
+    """How a figure is computed.
+
+    BOTH means that a formula's result is multiplied by a simulated share.
+    """
 
     CLOSED_FORM = "closed form"
     SIMULATED = "simulated"
@@ -28,7 +31,10 @@ class FigureSource(StrEnum):
 
 
 class PlannedFigure(NamedTuple):
-    """A figure of a plan, and its difference from the base (NaN for the base)."""
+    """A figure of a plan.
+
+    `change` is the difference from the base plan's figure; NaN for the base plan.
+    """
 
     source: FigureSource
     estimate: Estimate
@@ -36,12 +42,13 @@ class PlannedFigure(NamedTuple):
 
 
 def closed_figures(plan: ChannelPlan) -> dict[str, float]:
-    """Return the figures that formulas give, by name.
+    """Return the figures of a plan that are computed by formulas, by name.
 
     Some keys are fields of `Outcome`. The other keys are ``frame_bytes``,
     ``filter_frame_bytes``, ``days_to_full_filter``, ``missed_messages`` (share of
-    frames that at least one participant misses), and ``fixed_syncs_per_day``. A frame
-    contains a payload of mean length, or one segment of this payload.
+    frames that at least one participant misses), and ``fixed_syncs_per_day``. The
+    formulas assume that each payload has the mean length. A frame contains a payload,
+    or one of its segments.
     """
     data, _ = plan.segments()
     mean_bytes = (plan.payload_least_bytes + plan.payload_most_bytes) // 2
@@ -65,8 +72,8 @@ def figures_of(
 ) -> dict[str, PlannedFigure]:
     """Return all figures of a plan, with the differences from a base plan.
 
-    The runs of the base must have the same seeds in the same order. An interval needs
-    at least 2 runs.
+    `outcomes` are the runs of the plan. The runs of the base plan must have the same
+    seeds in the same order. With only one run, the intervals are infinite.
 
     Raises:
         sds_core.planning.errors.ModelMissing: scipy is not installed.
@@ -99,9 +106,9 @@ _SIMULATED = frozenset(Outcome._fields)
 def compared(
     plans: Mapping[str, ChannelPlan], outcomes: Mapping[str, Sequence[Outcome]]
 ) -> dict[str, dict[str, PlannedFigure]]:
-    """Return the figures of plans. Each plan is compared with the first plan.
+    """Return the figures of each plan, with the differences from the first plan.
 
-    Run i must have the same seed in all plans.
+    The runs of all plans must have the same seeds in the same order.
 
     Raises:
         sds_core.planning.errors.ModelMissing: scipy is not installed.
