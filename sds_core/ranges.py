@@ -1,4 +1,4 @@
-"""Checks options that an application passes."""
+"""Checks that options have at least their minimum values."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections.abc import Mapping
 
 
 def check_least(options: object, least: Mapping[str, float], note: str = "") -> None:
-    """Check that each option is None or at least its minimum.
+    """Check that each option in `least` is None or at least its minimum.
 
-    `note` is appended to the error message. It can name other allowed values.
+    `note` is appended to the error message. It can name an allowed value that is not a
+    number, for example " or None".
 
     Raises:
-        ValueError: An option is too small.
+        ValueError: An option is below its minimum.
     """
     for option, bound in least.items():
         value = getattr(options, option)

@@ -1,7 +1,7 @@
-"""Converts a mapping, for example from a TOML file, to a checked msgspec struct.
+"""Converts a mapping, for example from a TOML file, to a msgspec struct.
 
-msgspec checks the values. This module adds the position, the value, and the allowed
-values to the errors of msgspec.
+msgspec checks the values. If a check fails, this module raises an error that contains
+the position in the mapping, the value, and the allowed values.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of all tables: an unknown key is an error."""
+    """Base class of structs for `read`, which refuses a mapping with an unknown key."""
 
 
 # msgspec 0.18 and later append the path to error messages in this form.
@@ -34,21 +34,24 @@ class TableError(ValueError):
     """A mapping has an unknown key, lacks a key, or has a value that is not allowed.
 
     Attributes:
-        path: position in the mapping, for example `taps[0].loss`; empty for the whole
-            mapping.
-        problem: error at this position, with the value and the allowed values.
+        path: position of the error in the mapping, for example `taps[0].loss`; empty if
+            the error concerns the whole mapping.
+        problem: text that describes the error, with the value and the allowed values.
     """
 
     path: str
     problem: str
 
     def __str__(self) -> str:
-        """Return the error in one line."""
+        """Return the path and the problem in one line."""
         return f"{self.path or 'the table'} {self.problem}"
 
 
 def contradiction(rule: str, **values: float) -> ValueError:
-    """Return an error that names a rule, and the values (by key) that break it."""
+    """Return an error for values that break a rule.
+
+    Its text states the rule, and each value with its key.
+    """
     texts = (
         f"{key} = {value:g}" if isinstance(value, float) else f"{key} = {value}"
         for key, value in values.items()
@@ -60,10 +63,12 @@ def read(mapping: Mapping[str, Any], into: type[T], within: str = "") -> T:
     """Return `mapping` as a struct of class `into`.
 
     Args:
-        mapping: names and plain values.
-        into: the struct's class. The class's `__post_init__` may raise ValueError with
-            a text that contains the value and the allowed values.
-        within: the path of the mapping inside a larger mapping.
+        mapping: keys, and values of built-in types.
+        into: the struct's class. If its `__post_init__` raises ValueError, the text of
+            this error becomes `TableError.problem`. Therefore, the text must contain
+            the value and the allowed values.
+        within: if the mapping is a part of a larger mapping, its path in the larger
+            mapping.
 
     Raises:
         TableError: unknown or missing key, wrong type, or a value that is not allowed.
@@ -105,7 +110,7 @@ def _problem(
 
 
 def _inner(kind: inspect.Type, step: str | int, value: Any) -> inspect.Type:
-    """Return the type of the value to which the path's next step leads."""
+    """Return the type of the entry at `step`, a key or index, in a value of `kind`."""
     for one in _alternatives(kind):
         if isinstance(one, inspect.VarTupleType) and isinstance(step, int):
             return one.item_type

@@ -1,6 +1,6 @@
 """Reasons for dead letters.
 
-This module does not import the decoders, because their import is slow.
+The reasons have a module of their own, because importing the decoders is slow.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from enum import StrEnum
 class Reason(StrEnum):
     """Why a record is a dead letter. The header `dead-letter-reason` has this value.
 
-    Every dead letter has one of these reasons (docs/records.md). The decoder of SDS
-    gives the reasons from `EMPTY_VALUE` to `NO_CHANNEL`, and `NAME_TOO_LONG`. The other
-    reasons concern the Kafka record around a frame, or payloads of MVDS.
+    Every dead letter has one of these reasons (docs/records.md). The SDS decoder
+    reports the reasons from `EMPTY_VALUE` to `NO_CHANNEL`. `NAME_TOO_LONG` concerns
+    names in SDS frames or in headers. The other reasons concern the key, time or
+    headers of the Kafka record, or an MVDS payload.
     """
 
     EMPTY_VALUE = "empty_value"

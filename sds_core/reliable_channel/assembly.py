@@ -1,7 +1,8 @@
 """Converts payloads to contents of SDS messages, and contents back to payloads.
 
-Each segment is a separate SDS message, which is acknowledged and repaired like any
-other message. The rate limit may spread a payload's segments over several epochs.
+Each segment of a payload is a separate SDS message, which is acknowledged and repaired
+like any other message. If the rate limit is reached, a payload's remaining segments are
+sent in later epochs.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from sds_core.wire import HistoryEntry
 from sds_core.wire.segment_header import read_segment_header
 
 _Set = tuple[str, bytes]
-"""A segmented payload's sender and hash."""
+"""Key of a segmented payload: the sender's id, and the hash of the whole payload."""
 
 
 class StoredSegment(msgspec.Struct, array_like=True, frozen=True):
@@ -46,7 +47,7 @@ class StoredSegment(msgspec.Struct, array_like=True, frozen=True):
 class Assembly:
     """Splits payloads, and reassembles them from segments.
 
-    Participants without segmentation, such as js-waku, can be in the channel.
+    The channel can have participants that do not split payloads, such as js-waku.
     Therefore, content that is not a segment is processed as a whole payload.
 
     Args:
@@ -61,14 +62,14 @@ class Assembly:
 
     @property
     def next_ms(self) -> float:
-        """When the next incomplete payload is dropped, Unix ms; inf if none exists."""
+        """When the next incomplete payload is dropped, Unix ms; inf if none is held."""
         if self._reassembler is None:
             return inf
         deadline_ms = self._reassembler.next_deadline_ms
         return inf if deadline_ms is None else deadline_ms
 
     def split(self, payload: bytes) -> list[bytes]:
-        """Return the contents of the SDS messages in which a payload is sent.
+        """Split a payload, and return the contents of the SDS messages that it needs.
 
         Raises:
             PayloadTooLarge: The payload needs too many segments.
@@ -83,7 +84,7 @@ class Assembly:
         return options is None or len(payload) <= options.share_bytes
 
     def add(self, content: bytes, sender_id: str, now_ms: int) -> list[Event]:
-        """Process an SDS message's content; return complete payloads and errors."""
+        """Process an SDS message's content, and return the events that it causes."""
         header = read_segment_header(content)
         if self._reassembler is None or header is None:
             return [MessageReceived(content, sender_id)]
@@ -104,13 +105,17 @@ class Assembly:
         return events
 
     def expire(self, now_ms: int) -> list[Event]:
-        """Drop incomplete payloads whose last new segment arrived too long ago."""
+        """Drop incomplete payloads that got no new segment for `idle_timeout_ms`."""
         if self._reassembler is None or self.next_ms > now_ms:
             return []
         return self._given_up(self._reassembler.expire(now_ms))
 
     def touch(self, now_ms: int) -> None:
-        """Restart the wait for segments, because none could arrive for some time."""
+        """Restart the timeouts of incomplete payloads.
+
+        Call this after a restart, because no segment could arrive while the process was
+        off.
+        """
         replace = msgspec.structs.replace
         self.restore([replace(segment, added_ms=now_ms) for segment in self.state()])
 

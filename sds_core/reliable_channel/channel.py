@@ -1,7 +1,7 @@
 """A reliable channel as a state machine without I/O and without a clock.
 
-Inputs are events with times. Outputs are messages to dispatch, store queries and
-events:
+The caller applies inputs, each with its time. The outputs are messages that the caller
+dispatches, queries that it sends to a store, and events for the application:
 
     Send ──▶ segments ──▶ SDS ──▶ encryption ──▶ rate limit ──▶ Output.dispatches
     Arrived ──▶ decryption ──▶ SDS, in causal order ──▶ reassembly ──▶ Output.events
@@ -52,8 +52,8 @@ from sds_core.wire import HistoryEntry
 class ReliableChannelCore:
     """One participant of a reliable channel.
 
-    Times are Unix ms. If a time is earlier than the previous time, the previous time is
-    used.
+    Times are Unix ms. If an input has an earlier time than the previous input, the
+    previous input's time is used.
 
     Args:
         channel_id: Id of the channel, the same for all participants.
@@ -63,7 +63,8 @@ class ReliableChannelCore:
             topic.
         pubsub_topic: Topic on which the node relays the messages.
         random: Source of random ids, and of random times of sync messages.
-        encryption: Encrypts every frame. If None, frames are sent unencrypted.
+        encryption: Encrypts frames or segments, as `options.encryption_scope` requires.
+            If None, nothing is encrypted.
     """
 
     def __init__(
@@ -155,14 +156,15 @@ class ReliableChannelCore:
 
     @property
     def missing(self) -> tuple[HistoryEntry, ...]:
-        """Missing messages, in the order in which others first named them."""
+        """Missing messages, in the order in which causal histories first named them."""
         return self._participant.missing
 
     def new_message_id(self, payload: bytes, now_ms: int, random: Random) -> str:
         """Return an id for a message that is sent later by `Send(payload, message_id)`.
 
-        With this id, the application can wait for all events of the message. `random`
-        must not be the channel's own source.
+        The application knows the id before it sends the message, so it can handle even
+        the first event of the message. `random` must not be the channel's own source,
+        because a replay of inputs does not repeat this call.
         """
         return self._sending.new_id(payload, now_ms, random)
 
@@ -196,12 +198,12 @@ class ReliableChannelCore:
     def apply(
         self, event: Input, now_ms: int, *, ciphertexts: Sequence[bytes] = ()
     ) -> Output:
-        """Apply one input. A replay must pass the `ciphertexts` of the original call.
+        """Apply one input. A replay must pass the `ciphertexts` of the original output.
 
         Raises:
-            NotStarted: A message is sent while the channel is stopped.
-            MessageIdRefused: The message id is too long, or another message has the id.
-                Nothing changes.
+            NotStarted: The input sends a message, but the channel is not started.
+            MessageIdRefused: The message id is too long or not valid text, or another
+                message has it. The state of the channel does not change.
         """
         if isinstance(event, Send | SendEphemeral):
             if not self.is_started:
@@ -222,8 +224,8 @@ class ReliableChannelCore:
     def snapshot(self) -> bytes:
         """Return the whole state as bytes, from which `restore` makes a channel.
 
-        The call stores a new random seed, so that this channel and a restored channel
-        behave alike.
+        The call seeds the random source of this channel again, and stores the seed.
+        Therefore, this channel and a restored channel draw the same random values.
         """
         seed = self._random.randbytes(32)
         self._random.seed(seed)
@@ -278,7 +280,8 @@ class ReliableChannelCore:
                 state.participant,
                 random=random,
                 profile=options.participant_profile(),
-                # A caller may resume from the state without applying `Restarted`.
+                # If the process was off, the caller applies `Restarted`, which calls
+                # `resume`.
                 was_off=False,
             )
         except sds.SnapshotError as error:

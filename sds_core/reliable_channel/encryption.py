@@ -1,4 +1,4 @@
-"""Encrypts frames: an interface, and a cipher whose key all participants share.
+"""Interface for the encryption of frames, and a cipher with one shared key.
 
 All participants must be able to decrypt all messages (RELIABLE-CHANNEL-API,
 "Security/Privacy Considerations").
@@ -24,7 +24,7 @@ _OPENING = b"\0\1"
 """The first two bytes of every ciphertext.
 
 No protobuf message begins with a zero byte, so a ciphertext cannot be mistaken for a
-frame or a segment. The second byte is the version of the format.
+frame or a segment. The second byte is the version of the ciphertext's format.
 """
 
 
@@ -32,9 +32,9 @@ class EncryptionScope(StrEnum):
     """Which parts of a message are encrypted.
 
     FRAME: The whole frame is encrypted, so that only its length is visible. CONTENT:
-    Each segment is encrypted before SDS puts it into a frame (logos-delivery,
-    channels/reliable_channel.nim). The frame's ids, causal history and filter stay
-    readable, so participants without the key can store and repair messages.
+    Each segment is encrypted before SDS puts it into a frame, as in logos-delivery
+    (channels/reliable_channel.nim). In this case, the frame's ids, causal history and
+    filter stay readable, so participants without the key can store and repair messages.
     """
 
     FRAME = "frame"
@@ -42,11 +42,11 @@ class EncryptionScope(StrEnum):
 
 
 class EncryptionError(ReliableChannelError):
-    """Base of the errors of encryption."""
+    """Base class of all encryption errors."""
 
 
 class Undecryptable(EncryptionError, ValueError):
-    """The bytes were not encrypted with this key and channel, or were changed later."""
+    """The bytes were not encrypted with this key for this channel, or were changed."""
 
     def __init__(self, actual_bytes: int, detail: str) -> None:
         super().__init__(f"{actual_bytes} bytes cannot be decrypted: {detail}")
@@ -75,27 +75,28 @@ class Encryption(Protocol):
         """
 
     def decrypt(self, ciphertext: bytes, /) -> bytes:
-        """Return the frame in a ciphertext.
+        """Return the frame that a ciphertext contains.
 
         Raises:
-            EncryptionError: The ciphertext was not encrypted for this channel.
+            EncryptionError: The ciphertext was not encrypted for this channel, or was
+                changed.
         """
 
 
 class ChaChaEncryption:
-    """Encrypts with ChaCha20-Poly1305 and one key (RFC 8439).
+    """Encrypts all frames with the same key by ChaCha20-Poly1305 (RFC 8439).
 
-    A ciphertext is two fixed bytes, the nonce, and the encrypted frame with its tag.
-    Nonces are random. If fewer than 2**32 messages are encrypted with a key, two nonces
-    are equal with a probability of less than 2**-32.
+    A ciphertext consists of two fixed bytes, the nonce, the encrypted frame, and a tag.
+    Nonces are random. If fewer than 2**32 messages are encrypted with a key, the
+    probability that two of them have the same nonce is below 2**-32.
 
     Args:
         key: Shared secret, 32 bytes.
-        channel_id: Id that the tag of each ciphertext authenticates, so that a message
-            cannot be replayed in another channel with the same key.
-        nonces: Function that returns the given number of random bytes; `os.urandom`
-            except in tests. If a nonce is used twice, an attacker can read both
-            messages.
+        channel_id: Id of the channel. The tag of each ciphertext authenticates this id,
+            so that a message cannot be replayed in another channel with the same key.
+        nonces: Function that takes a number, and returns this number of random bytes;
+            `os.urandom` except in tests. If two messages have the same nonce, an
+            attacker can read both.
 
     Raises:
         ValueError: The key does not have 32 bytes.
@@ -129,8 +130,8 @@ class ChaChaEncryption:
         """Decrypt a frame; see `Encryption`.
 
         Raises:
-            Undecryptable: The message was encrypted for another key or channel, or was
-                changed later.
+            Undecryptable: The ciphertext was not encrypted with this key for this
+                channel, or was changed.
         """
         actual_bytes = len(ciphertext)
         if not ciphertext.startswith(_OPENING):

@@ -1,19 +1,19 @@
-"""Errors that the application's calls raise.
+"""Errors that a channel raises when the application calls it.
 
     ReliableChannelError
     ├── NotStarted
     ├── MessageIdRefused (a ValueError)
     └── StateError (a ValueError)
 
-If something fails after a call has returned, the channel reports an event. Segmentation
-and encryption have errors of their own.
+If something fails after a call has returned, the channel reports an event. The modules
+for segmentation and encryption define further subclasses of `ReliableChannelError`.
 """
 
 from __future__ import annotations
 
 
 class ReliableChannelError(Exception):
-    """Base of all errors of a channel."""
+    """Base class of all errors of a channel."""
 
 
 class NotStarted(ReliableChannelError):

@@ -1,7 +1,6 @@
 """Events for the application (RELIABLE-CHANNEL-API, "Event handling").
 
-Most events are from the API's document. The document does not contain the last four
-events of `EventName`.
+RELIABLE-CHANNEL-API defines all events except the last four of `EventName`.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ class EventName(StrEnum):
     MESSAGE_RECEIVED = "message-received"
     IRRETRIEVABLE_MESSAGE = "irretrievable-message"
     EPHEMERAL_MESSAGE_DROPPED = "ephemeral-message-dropped"
-    # The document does not contain the following events.
+    # RELIABLE-CHANNEL-API does not define the following events.
     RETRIES_EXHAUSTED = "retries-exhausted"
     RATE_LIMIT_REACHED = "rate-limit-reached"
     UNUSABLE_MESSAGE = "unusable-message"
@@ -33,10 +32,13 @@ class EventName(StrEnum):
 
 
 class ChunkInfo(msgspec.Struct, frozen=True):
-    """The chunks of a message that have reached the event's stage, for example *sent*.
+    """Which chunks of a message have reached a stage, for example *sent*.
+
+    The event that contains this object determines the stage.
 
     Attributes:
-        chunks: Indices of these chunks, ascending; (0,) if the message has one chunk.
+        chunks: Indices of the chunks that have reached the stage, ascending; (0,) if
+            the message has one chunk.
     """
 
     chunks: tuple[int, ...]
@@ -44,16 +46,16 @@ class ChunkInfo(msgspec.Struct, frozen=True):
 
     @property
     def is_complete(self) -> bool:
-        """Whether all chunks have reached the stage."""
+        """Whether all chunks of the message have reached the stage."""
         return len(self.chunks) == self.total_chunks
 
 
 class _Event(msgspec.Struct, frozen=True):
-    """Base of events. An event equals only events of the same type."""
+    """Base class of events. Events of different types are never equal."""
 
 
 class _ChunkEvent(_Event, frozen=True):
-    """An event about one of our messages."""
+    """An event about chunks of a message that this participant sends."""
 
     message_id: str
     chunk_info: ChunkInfo
@@ -66,13 +68,13 @@ class SendingMessage(_ChunkEvent, frozen=True):
 
 
 class MessageSent(_ChunkEvent, frozen=True):
-    """The network accepted a chunk, but no participant has acknowledged it yet."""
+    """The network accepted a chunk. It is unknown whether a participant receives it."""
 
     name: ClassVar = EventName.MESSAGE_SENT
 
 
 class MessagePossiblyAcknowledged(_ChunkEvent, frozen=True):
-    """The filter of another participant seems to hold a chunk."""
+    """Another participant's Bloom filter seems to contain the id of a chunk."""
 
     name: ClassVar = EventName.MESSAGE_POSSIBLY_ACKNOWLEDGED
 
@@ -84,7 +86,7 @@ class MessageAcknowledged(_ChunkEvent, frozen=True):
 
 
 class SendError(StrEnum):
-    """Why a message is not sent. The document defines the first four reasons."""
+    """Why a message is not sent. RELIABLE-CHANNEL-API defines the first four values."""
 
     ENCODING_FAILED = "encoding failed"
     EMPTY_PAYLOAD = "empty payload"
@@ -95,7 +97,7 @@ class SendError(StrEnum):
 
 
 class SendingMessageIrrecoverableError(_ChunkEvent, frozen=True):
-    """A chunk cannot be sent, now or later. `detail` is a text for a log line."""
+    """A chunk cannot be sent and is not retried. `detail` is a text for a log line."""
 
     error: SendError
     detail: str = ""
@@ -104,7 +106,10 @@ class SendingMessageIrrecoverableError(_ChunkEvent, frozen=True):
 
 
 class MessageReceived(_Event, frozen=True):
-    """A complete message of another participant arrived, after all its dependencies."""
+    """A complete message of another participant arrived.
+
+    The messages on which it depends arrived earlier, or count as lost.
+    """
 
     payload: bytes
     sender_id: str
@@ -114,7 +119,7 @@ class MessageReceived(_Event, frozen=True):
 
 
 class Irretrievable(StrEnum):
-    """What could not be fetched: a message, or a part of its chunks."""
+    """What could not be fetched: a whole message, or some chunks of a message."""
 
     MESSAGE = "message"
     CHUNKS = "chunks"
@@ -124,8 +129,9 @@ class IrretrievableMessage(_Event, frozen=True):
     """A message, or some of its chunks, did not arrive in time.
 
     Attributes:
-        entry: The message. If chunks are missing, the entry's id is the hash of the
-            whole payload in hexadecimal, and the entry has no hint.
+        entry: Identifies the message. If only chunks are missing, the entry's id is the
+            hash of the whole payload in hexadecimal, and the entry has no retrieval
+            hint.
     """
 
     entry: HistoryEntry
@@ -135,14 +141,14 @@ class IrretrievableMessage(_Event, frozen=True):
 
 
 class DropReason(StrEnum):
-    """Why an ephemeral message was dropped. The texts are from the document."""
+    """Why an ephemeral message was dropped, in the words of RELIABLE-CHANNEL-API."""
 
     RATE_LIMIT_APPROACHED = "rate_limit_approached"
     RATE_LIMIT_REACHED = "rate_limit_reached"
 
 
 class EphemeralMessageDropped(_Event, frozen=True):
-    """An ephemeral message was neither sent nor queued."""
+    """An ephemeral message was dropped because of the rate limit."""
 
     message_id: str
     reason: DropReason
@@ -151,13 +157,13 @@ class EphemeralMessageDropped(_Event, frozen=True):
 
 
 class RetriesExhausted(_ChunkEvent, frozen=True):
-    """A chunk is not sent again, but may still be acknowledged."""
+    """The channel no longer resends a chunk. The chunk may still be acknowledged."""
 
     name: ClassVar = EventName.RETRIES_EXHAUSTED
 
 
 class RateLimitReached(_Event, frozen=True):
-    """The rate limit is reached or approached, so messages begin to wait."""
+    """Messages begin to wait, because the rate limit is reached or nearly reached."""
 
     queued: int
 
@@ -165,7 +171,7 @@ class RateLimitReached(_Event, frozen=True):
 
 
 class Unusable(StrEnum):
-    """Why a message from the network has no effect."""
+    """Why a message from the network is unusable."""
 
     UNDECRYPTABLE = "undecryptable"
     BAD_FRAME = "bad frame"
@@ -185,7 +191,7 @@ class LimitReached(_Event, frozen=True):
     """A buffer was full and dropped its oldest entry.
 
     Attributes:
-        limit: The option that sets the limit.
+        limit: Name of the option in `Limits` that limits the buffer.
         message_id: Id of the dropped entry; empty if it has no id.
     """
 
@@ -217,7 +223,7 @@ LIP_173_NAMES = {
     EventName.SENDING_MESSAGE_IRRECOVERABLE_ERROR: "send-error",
     EventName.RETRIES_EXHAUSTED: "delivery-error",
 }
-"""Names of events in LIP-173, the later version of the API.
+"""For each event of LIP-173, the later version of the API, its name in LIP-173.
 
-LIP-173 has no other events.
+LIP-173 does not define the other events of `EventName`.
 """

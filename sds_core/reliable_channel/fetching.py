@@ -1,4 +1,4 @@
-"""Queries a store: by hash for missing messages, and by time after each connection.
+"""Queries stores by hash for missing messages, and by time after the node connects.
 
 At most one query of each kind runs at a time, which limits the load on stores. Source:
 RELIABLE-CHANNEL-API, "Missing message retrieval".
@@ -28,11 +28,11 @@ def hashes_to_query(
 ) -> tuple[tuple[bytes, ...], dict[str, int]]:
     """Return at most `most` hashes to query, and the updated `asked_ms`.
 
-    The messages whose last query is oldest come first.
+    The messages that were never queried, or were queried longest ago, come first.
 
     Args:
-        missing: Hints of each missing message, newest message first. Only hints of 32
-            bytes can be queried.
+        missing: By message id, the retrieval hints of each missing message, newest hint
+            first. Only hints of 32 bytes can be queried.
         asked_ms: See `FetchingState`.
         most: Maximum number of hashes.
         now_ms: Current time, Unix ms.
@@ -54,10 +54,14 @@ def hashes_to_query(
 
 
 class FetchingState(msgspec.Struct, array_like=True):
-    """State for a snapshot. A number identifies each running query.
+    """State for a snapshot.
 
     Attributes:
-        retrieval_ms: When the next query by hash is due, Unix ms; inf while stopped.
+        number: Number of the latest query.
+        connect_number, retrieval_number: Numbers of the running queries by time and by
+            hash; None if no such query runs.
+        retrieval_ms: When the next query by hash is due, Unix ms; inf if none is
+            planned.
         asked_ms: By message id, when the missing message was last queried, Unix ms; 0
             if never.
     """
@@ -85,7 +89,7 @@ class Fetching:
 
     @property
     def next_ms(self) -> float:
-        """When a query is due, Unix ms; inf if none is planned or possible."""
+        """When the next query is due, Unix ms; inf if none is planned or possible."""
         state = self.state
         if not state.has_store:
             return inf
@@ -106,7 +110,7 @@ class Fetching:
         self.state.has_store = False
 
     def connected(self, *, has_store: bool, was_offline: bool) -> None:
-        """Record whether a store can be queried now."""
+        """Record whether a store can be queried. After a reconnection, plan a query."""
         if has_store and (was_offline or not self.state.has_store):
             self._on_connect.reconnected()
         self.state.has_store = has_store
@@ -114,7 +118,7 @@ class Fetching:
     def make_due(
         self, missing: Mapping[str, Sequence[bytes]], now_ms: int, out: Output
     ) -> None:
-        """Make the queries that are due. `missing` has the missing messages' hints."""
+        """Make the queries that are due. See `hashes_to_query` for `missing`."""
         state, options = self.state, self._options
         if not state.has_store:
             return
@@ -133,9 +137,9 @@ class Fetching:
                 out.queries.append(query)
 
     def answered(self, answer: StoreAnswered, out: Output) -> bool:
-        """Process an answer; return whether it belongs to one of our queries.
+        """Process an answer; return whether it belongs to a running query.
 
-        If necessary, query for the next page.
+        If a query by time needs another page, query for this page.
         """
         if answer.number == self.state.retrieval_number:
             self.state.retrieval_number = None

@@ -1,4 +1,4 @@
-"""Inputs of a channel: calls of the application, and results from node and store.
+"""Inputs of a channel: calls by the application, and reports from node and store.
 
 An input is a plain value, so a journal can store it. If the same inputs are applied to
 the same state at the same times, the results are the same.
@@ -13,15 +13,15 @@ from sds_core.waku import WakuMessage
 
 
 class _Input(msgspec.Struct, frozen=True, tag=True, array_like=True):
-    """Base of all inputs. In a journal, the tag names the input's type."""
+    """Base class of all inputs. In a journal, a tag identifies each input's type."""
 
 
 class Start(_Input, frozen=True):
-    """The application starts the channel. No effect if the channel is started."""
+    """The application starts the channel. A started channel ignores this input."""
 
 
 class Stop(_Input, frozen=True):
-    """The application stops the channel. No effect if the channel is stopped."""
+    """The application stops the channel. A stopped channel ignores this input."""
 
 
 class Send(_Input, frozen=True):
@@ -38,7 +38,7 @@ class Send(_Input, frozen=True):
 
 
 class SendEphemeral(_Input, frozen=True):
-    """The application sends an ephemeral message, which is never sent again.
+    """The application sends an ephemeral message, which is not resent if it is lost.
 
     Attributes:
         message_id: See `Send`.
@@ -69,7 +69,7 @@ class DispatchFailed(_Input, frozen=True):
     """The network did not accept a dispatched message.
 
     Attributes:
-        error: Why every later attempt will fail; None if a later attempt may succeed.
+        error: Why every retry would fail too; None if a retry may succeed.
         detail: Text for a log line.
     """
 

@@ -1,8 +1,9 @@
 """The receiving path: decrypts Waku messages and passes their frames to SDS.
 
 SDS delivers payloads, or their segments, in causal order. SDS does not remember
-ephemeral messages, so this module recognises their copies. It compares Waku hashes,
-because deployed libraries give equal contents the same SDS id.
+ephemeral messages, so this module detects whether an ephemeral message arrives again.
+It compares Waku hashes instead of SDS ids, because deployed libraries give two
+ephemeral messages the same SDS id if their contents are equal.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from sds_core.wire import Frame, FrameKind, UndecodableFrame, decode
 class Intake:
     """A queue of messages from the network, which is emptied at most once per interval.
 
-    The interval is `process_task_min_elapse_ms` (document, "Performance
+    The interval is `process_task_min_elapse_ms` (RELIABLE-CHANNEL-API, "Performance
     considerations").
 
     Attributes:
@@ -43,7 +44,7 @@ class Intake:
         return self.processed_ms + self._min_elapse_ms if self._queue else inf
 
     def add(self, arrived: Arrived) -> int:
-        """Add a message; return how many messages were dropped by the limits."""
+        """Add a message. If a limit is exceeded, drop the oldest; return how many."""
         self._queue.append(arrived)
         self._bytes += len(arrived.message.payload)
         dropped, limits = 0, self._limits
@@ -96,7 +97,7 @@ class Inward:
     def receive(
         self, arrived: Arrived, now_ms: int
     ) -> tuple[Sequence[sds.Event], UnusableMessage | None]:
-        """Pass a message to SDS; return its events, or why the message is unusable."""
+        """Pass a message to SDS; return SDS events, or why the message is unusable."""
         if arrived.message.content_topic != self._content_topic:
             return (), None
         try:
@@ -117,19 +118,20 @@ class Inward:
         return step.events, None
 
     def is_ephemeral(self, arrived: Arrived) -> bool:
-        """Return whether a message is ephemeral. Such a message is received at once.
+        """Return whether a message is ephemeral, and thus does not wait in `Intake`.
 
-        The result depends on the frame. The flag of the Waku message is not used,
-        because other libraries also set this flag for repairs.
+        The message's frame shows the kind. The flag `ephemeral` of the Waku message is
+        not used, because other libraries also set this flag in repairs.
         """
         frame = self._read(arrived)
         return frame is not None and frame.kind is FrameKind.EPHEMERAL
 
     def is_of_channel(self, arrived: Arrived) -> bool:
-        """Return whether a message has a causal history and a sender other than us.
+        """Return whether a query on connect stops at this message.
 
-        The message must belong to this channel. A query on connect stops at such a
-        message, because its causal history shows SDS earlier missing messages.
+        It stops if another participant of this channel sent the message, and the
+        message has a causal history. From this history, SDS learns which earlier
+        messages are missing.
         """
         frame = self._read(arrived)
         return (
@@ -156,7 +158,7 @@ class Inward:
             return None
 
     def _is_copy(self, arrived: Arrived) -> bool:
-        """Return whether an ephemeral message is a copy, and remember its hash."""
+        """Return whether an ephemeral message arrived before, and remember its hash."""
         # The hash is computed here, because not every copy arrives with a hash.
         message_hash = arrived.message.hash_on(self._pubsub_topic)
         if message_hash in self._ephemerals:

@@ -1,10 +1,11 @@
 """Stores a channel, so that it can resume after its process was killed.
 
 The journal stores every input before its outputs are executed. The whole state may be a
-hundred times as long as an input, so the state replaces the journal only after many
-inputs. A restart loads the last state and applies the later inputs again. The restart
-keeps only the events of the last input. It discards all other outputs, because each
-output was already executed, or the input `Restarted` causes the output again.
+hundred times as long as an input, so a snapshot of the state replaces the journal only
+after many inputs. A restart loads this snapshot, and applies the inputs in the journal
+again. Of their outputs, only the events of the last input are kept, because the
+application may not have received these events. Every other output was already executed,
+or the input `Restarted` causes it again.
 """
 
 from __future__ import annotations
@@ -21,18 +22,18 @@ from sds_core.reliable_channel.inputs import Input
 from sds_core.reliable_channel.outputs import Output
 
 CHECKPOINT_ENTRIES = 500
-"""If the journal has this number of entries, the state replaces the journal."""
+"""If the journal has this number of entries, a snapshot replaces it."""
 
 CHECKPOINT_BYTES = 16 * 1024 * 1024
-"""If the journal's entries reach this size, the state replaces the journal."""
+"""If the journal's entries reach this total size, a snapshot replaces them."""
 
 
 class Stored(NamedTuple):
-    """What a storage has stored for one channel.
+    """The stored data of one channel.
 
     Attributes:
-        state: The whole state that was stored last.
-        entries: The journal's entries since then, in order.
+        state: The latest snapshot of the whole state.
+        entries: The journal's entries after the snapshot, in order.
     """
 
     state: bytes
@@ -40,10 +41,10 @@ class Stored(NamedTuple):
 
 
 class ChannelStorage(Protocol):
-    """Stores one channel. When `append` or `replace` returns, the data is durable."""
+    """Stores one channel. When `append` or `replace` returns, its data is durable."""
 
     def load(self) -> Stored | None:
-        """Return the stored content; None if nothing is stored."""
+        """Return the stored data; None if nothing is stored."""
 
     def append(self, entry: bytes) -> None:
         """Add an entry to the journal."""
@@ -62,12 +63,12 @@ _decoder = msgspec.msgpack.Decoder(_Entry)
 
 
 class StoredChannel:
-    """A channel whose state is stored. Use this class instead of the core.
+    """A channel whose state is stored, so that it can resume after a restart.
 
     Attributes:
         core: The channel. Apply inputs to the `StoredChannel`, not to the core.
-        unconfirmed: Events of the last input before a restart. The process may have
-            ended before or after the application received the events.
+        unconfirmed: Events of the last input before the restart. It is unknown whether
+            the application received them before the process ended.
     """
 
     def __init__(
@@ -88,11 +89,11 @@ class StoredChannel:
     ) -> StoredChannel:
         """Resume a stored channel, or create one.
 
-        After a resumption, pass `unconfirmed` to the application, and then apply
-        `Restarted`.
+        If the channel was resumed, pass `unconfirmed` to the application, and then
+        apply `Restarted`.
 
         Raises:
-            StateError: The stored state cannot be read, or belongs to another channel.
+            StateError: The stored data is invalid, or belongs to another channel.
         """
         stored = storage.load()
         core = create()
@@ -126,13 +127,14 @@ class StoredChannel:
         return self.core.next_deadline_ms
 
     def apply(self, event: Input, now_ms: int) -> Output:
-        """Apply and store one input. Execute the returned output afterwards.
+        """Apply and store one input. The caller then executes the returned output.
 
         Raises:
             NotStarted: See `ReliableChannelCore.apply`.
         """
-        # The state replaces the journal before the input is added. Otherwise, the
-        # journal would be empty, and a restart could not recover the input's events.
+        # A full journal is replaced before the new input is added. If it were replaced
+        # afterwards, the input would not be in the journal, and a restart could not
+        # recover the input's events.
         if self._entries >= CHECKPOINT_ENTRIES or self._bytes >= CHECKPOINT_BYTES:
             self.checkpoint()
         output = self.core.apply(event, now_ms)
@@ -143,7 +145,7 @@ class StoredChannel:
         return output
 
     def checkpoint(self) -> None:
-        """Replace the journal by the whole state."""
+        """Store a snapshot of the whole state, and empty the journal."""
         self._storage.replace(self.core.snapshot())
         self._entries = 0
         self._bytes = 0
