@@ -1,7 +1,8 @@
 """Computes when SDS-R allows a participant to request a message or to answer a request.
 
-Both times follow from hashes of public ids. So participants choose different times
-without coordination, and an observer can verify the times.
+The time of a request (T_req) and the time of an answer (T_resp) are computed from
+hashes of public ids. Therefore, participants choose different times without
+coordination, and an observer can verify the times.
 
 Sources: the SDS-R implementation guide; js-waku packages/sds message_channel/repair;
 nim-sds sds/sds_utils.nim.
@@ -16,11 +17,11 @@ import farmhash
 
 
 class RepairHash(StrEnum):
-    """The hash that determines T_req, T_resp and response groups (SDS-R guide).
+    """The hash function for T_req, T_resp and response groups (SDS-R guide).
 
     SHA256: The first 8 bytes of SHA-256, most significant first (the guide, js-waku).
-    FARM: FarmHash64, Nim's hash of strings. Results are absolute values of signed
-    integers (nim-sds).
+    FARM: FarmHash64, Nim's hash function for strings. The result is read as a signed
+    integer, and its absolute value is the hash (nim-sds).
     """
 
     SHA256 = "sha256"
@@ -37,7 +38,7 @@ def distance_between(one_id: str, other_id: str, hashed_with: RepairHash) -> int
     """Return the distance of two participants, in [0, 2**64); 0 for equal ids.
 
     The distance is the XOR of the ids' hashes (SDS-R guide, "Calculate T_resp").
-    nim-sds takes the absolute value of the XOR, but not of the hashes.
+    nim-sds (FARM) takes the absolute value of the XOR, but not of each hash.
     """
     distance = _bits_of(one_id, hashed_with) ^ _bits_of(other_id, hashed_with)
     return distance if hashed_with is RepairHash.SHA256 else _without_sign(distance)
@@ -50,9 +51,9 @@ def request_offset_ms(
     t_max_ms: int,
     hashed_with: RepairHash,
 ) -> int:
-    """Return the offset of T_req, in [T_min, T_max) ms (SDS-R, "Calculate T_req").
+    """Return the time until T_req, in [T_min, T_max) ms (SDS-R, "Calculate T_req").
 
-    As in both libraries, participant id and message id are concatenated and hashed.
+    As in js-waku and nim-sds, the two ids are concatenated, and the result is hashed.
     """
     hashed = hash_of(participant_id + message_id, hashed_with)
     return hashed % (t_max_ms - t_min_ms) + t_min_ms
@@ -65,12 +66,13 @@ def response_offset_ms(
     t_max_ms: int,
     hashed_with: RepairHash,
 ) -> int:
-    """Return the offset of T_resp, in [0, T_max) ms (SDS-R, "Calculate T_resp").
+    """Return the time until T_resp, in [0, T_max) ms (SDS-R, "Calculate T_resp").
 
-    The offset is 0 for the message's sender.
+    For the message's sender, the time is 0.
     """
     distance = distance_between(participant_id, sender_id, hashed_with)
-    # nim-sds takes both factors modulo `t_max_ms` first, but the result is the same.
+    # nim-sds reduces both factors modulo `t_max_ms` before it multiplies them. The
+    # result is the same.
     return distance * hash_of(message_id, hashed_with) % t_max_ms
 
 

@@ -42,8 +42,8 @@ class Seal(Generic[_Value]):
         """Decode the result of `pack`.
 
         Raises:
-            Exception: The result of `error`, if the bytes are damaged, or have another
-                version or type.
+            Exception: The bytes are damaged, have another version, or contain a value
+                of another type. `error` returns the exception.
         """
         if not blob:
             raise self._error("the data is empty")

@@ -45,9 +45,10 @@ class Sending:
     """Sends messages, sends them again if necessary, and reports each chunk's state.
 
     Attributes:
-        chunks: Our messages whose chunks can still change their state.
+        chunks: Our messages that have a chunk that is neither acknowledged nor failed.
         retries: Retry timers of the chunks that are not acknowledged.
-        waits_for_budget: Whether an event reported that frames wait for the rate limit.
+        waits_for_budget: Whether frames wait for the rate limit. When the value becomes
+            True, an event reports the wait.
     """
 
     def __init__(
@@ -94,7 +95,8 @@ class Sending:
             check_name("message_id", message_id, _MOST_ID_CHARACTERS)
         except ValueError as error:
             raise MessageIdRefused(message_id, str(error)) from error
-        # Chunks may still wait when their message is no longer tracked.
+        # Chunks of a message may still wait for their frames after the message is no
+        # longer tracked. Until the chunks are sent, the message's id stays taken.
         is_taken = self.chunks.get(message_id) is not None
         if is_taken or self._outward.has_unframed(message_id):
             raise MessageIdRefused(message_id, "another message has this id")
@@ -133,7 +135,7 @@ class Sending:
     def send_ephemeral(
         self, payload: bytes, given_id: str, now_ms: int, out: Output
     ) -> None:
-        """Put a message into one frame, which is dispatched now or dropped."""
+        """Put an ephemeral message into one frame, and dispatch it now or drop it."""
         out.message_id = given_id or self.new_id(payload, now_ms, self._random)
         error, detail = None, ""
         if not self._assembly.is_one_chunk(payload):
@@ -158,16 +160,17 @@ class Sending:
         (broadcast,) = step.broadcasts
         reason = self._budget.drop_reason(now_ms)
         if reason is None and not self._outward.allows(Cause.EPHEMERAL, now_ms):
-            # If the message were sent now, it would overtake waiting chunks.
+            # The rate limit allows the frame, but other frames wait. If this frame were
+            # sent now, it would overtake them.
             reason = DropReason.RATE_LIMIT_REACHED
         if reason is not None:
             out.events.append(EphemeralMessageDropped(out.message_id, reason))
             return
-        # The id in the broadcast is used only for events, so the application's id
-        # replaces the SDS id.
+        # For an ephemeral message, the id in the broadcast is used only in events.
+        # Events have the application's id, so this id replaces the SDS id.
         self._submit(broadcast._replace(message_id=out.message_id), now_ms, out)
 
-    # -- what SDS sends, and its results
+    # -- frames of the SDS participant, and the results of their dispatch
 
     def submit(
         self, broadcasts: Iterable[sds.Broadcast], now_ms: int, out: Output
@@ -192,7 +195,8 @@ class Sending:
             out.dispatches.append(dispatch)
             sds_id = self._outward.sds_id(dispatch.number)
             if dispatch.cause is Cause.CONTENT:
-                # The next messages contain this hash as a retrieval hint.
+                # The causal histories of our next messages contain this hash as a
+                # retrieval hint.
                 self._participant.note_retrieval_hint(sds_id, dispatch.message_hash)
             if dispatch.cause in (Cause.CONTENT, Cause.RETRY):
                 self._mark(SendingMessage, Stage.SENDING, sds_id, out)
@@ -207,7 +211,8 @@ class Sending:
         """Record that the network accepted a frame."""
         sds_id = queued.sds_id
         if queued.cause in (Cause.CONTENT, Cause.RETRY):
-            # A retry has a new time and thus a new hash, by which stores find it.
+            # A retry has a new time and therefore a new hash. Stores find the retry by
+            # the new hash, so this hash becomes the retrieval hint.
             self._participant.note_retrieval_hint(sds_id, message_hash)
             self._mark(MessageSent, Stage.SENT, sds_id, out)
             self.retries.sending_ended(sds_id, now_ms)
@@ -246,8 +251,8 @@ class Sending:
     def _split(self, payload: bytes) -> list[bytes]:
         """Return the contents of a message's chunks.
 
-        If a message has several chunks, each chunk fits into a frame. If it has only
-        one chunk, the frame may still be too large.
+        If a message has several chunks, the frame of each chunk is short enough. If the
+        message has only one chunk, the chunk's frame may still be too long.
 
         Raises:
             PayloadTooLarge: The payload needs too many segments.
@@ -304,7 +309,7 @@ class Sending:
             return
         if dropped is not None:
             out.events.append(LimitReached("queue", dropped))
-            # The dropped retry is tried again one interval later.
+            # If a retry was dropped, it becomes due again after one retry interval.
             self.retries.sending_ended(dropped, now_ms)
 
     def _mark(

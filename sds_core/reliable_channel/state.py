@@ -1,7 +1,7 @@
 """Encodes the state of a channel as bytes.
 
-The bytes have a version and a checksum (`sds_core.sealed`). Append new fields at the
-end, with a default. Every other change needs a new version.
+The bytes have a version and a checksum (`sds_core.sealed`). To add a field to a class,
+append the field at the end, with a default. Every other change needs a new `VERSION`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from sds_core.sealed import Seal
 
 
 class Stage(IntEnum):
-    """A stage that a chunk reaches. The value is its index in `Message.stages`."""
+    """A stage of a chunk. The value is the stage's index in `Message.stages`."""
 
     SENDING = 0
     SENT = 1
@@ -40,9 +40,9 @@ class Message(msgspec.Struct, array_like=True):
     """One of our messages.
 
     Attributes:
-        message_id: The id that the application knows.
-        sds_ids: SDS ids of the message's chunks, by index; empty for a chunk without a
-            frame.
+        message_id: The message's id in the application's calls and events.
+        sds_ids: The SDS id of each chunk, in order; an empty string for a chunk that
+            has no frame yet.
         stages: For each `Stage`, the chunks that have reached it.
     """
 
@@ -59,13 +59,13 @@ class Message(msgspec.Struct, array_like=True):
 
     @property
     def is_settled(self) -> bool:
-        """Whether each chunk is acknowledged or failed, so nothing can change."""
+        """Whether each chunk has reached a final stage: acknowledged or failed."""
         done = self.stages[Stage.ACKNOWLEDGED] | self.stages[Stage.FAILED]
         return len(done) == len(self.sds_ids)
 
 
 class Chunks:
-    """Our messages whose chunks can still change their state, oldest first."""
+    """Our messages with a chunk neither acknowledged nor failed, oldest first."""
 
     def __init__(self) -> None:
         self._messages: dict[str, Message] = {}
@@ -119,7 +119,10 @@ VERSION = 1
 
 
 class RunningState(msgspec.Struct, array_like=True, kw_only=True):
-    """The part of a channel's state that `Restarted` resets. Times are Unix ms."""
+    """The state of a channel's timers and connections. Times are Unix ms.
+
+    After a restart, the input `Restarted` sets the channel to stopped and offline.
+    """
 
     is_started: bool
     is_online: bool
@@ -130,7 +133,8 @@ class RunningState(msgspec.Struct, array_like=True, kw_only=True):
     sync_ms: int | float
     latest_sync_ms: int | float
     fetching: FetchingState
-    # States of releases before 0.15.0 lack this time; it is inf until the next frame.
+    # A state that was stored by a release before 0.15.0 lacks this time. The time is
+    # then inf until our next frame.
     requests_sync_ms: int | float = inf
 
 
@@ -138,9 +142,10 @@ class ChannelState(msgspec.Struct, array_like=True, kw_only=True):
     """The whole state of a channel.
 
     Attributes:
-        seed: Seed of all later random values.
+        seed: Seed of the random values that the channel draws after the snapshot.
         retries: Chunks that may be sent again, by SDS id.
-        running: Timers and connections, with which a replay of the journal starts.
+        running: Timers and connections at the time of the snapshot. A replay of the
+            journal starts with this state.
         ephemerals: Waku hashes of received ephemeral messages, oldest first.
     """
 

@@ -2,12 +2,13 @@
 
 Participants share the task of sending sync messages. Each participant draws a random
 time for its next sync message. If a frame of another participant arrives before this
-time, the participant draws a new time. Traffic of others does not delay a sync message
-with our repair requests, because others do not send these requests (SDS-R guide,
+time, the participant draws a new time. Frames of other participants do not delay a sync
+message with our repair requests, because only we send our requests (SDS-R guide,
 "Periodic Sync Messages").
 
-The SDS participant has its own timer (`sds_core.message_channel.sync`). This timer
-replaces it, because that timer cannot be stopped, and its limit grows with the group.
+The SDS participant has its own timer (`sds_core.message_channel.sync`). A reliable
+channel does not use that timer, because that timer cannot be stopped, and its maximum
+delay grows with the number of participants.
 """
 
 from __future__ import annotations
@@ -17,27 +18,30 @@ from math import inf
 from random import Random
 
 MOST_POSTPONEMENT = 2
-"""Maximum number of intervals by which traffic of others delays a sync message.
+"""Maximum delay of our sync message by frames of other participants, in intervals.
 
-Without this limit, a participant that only listens to a steady sender would never
-acknowledge anything.
+The delay counts from our last frame. Without a maximum, a participant that only
+receives messages of a steady sender would never acknowledge them.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncMultipliers:
-    """Factors by which a drawn time is multiplied. The defaults come from the document.
+    """Factors by which the random time until our next sync message is multiplied.
+
+    The defaults come from the document.
 
     Attributes:
-        content_received: Factor after content arrived. A sync message should soon
-            acknowledge this content.
-        content_sent: Factor after we sent content. This frame already carried our
-            history.
-        sync_received: Factor after another participant's sync message, which replaces
-            ours.
-        sync_sent: Factor after our own sync message; js-waku uses 2.
-        sync_failed: Factor after a sync message that could not be sent, because the
-            network failed or the budget is spent.
+        content_received: Factor after content arrived. Our sync message should
+            acknowledge this content soon.
+        content_sent: Factor after we sent content. The content's frame already
+            contained our causal history.
+        sync_received: Factor after another participant's sync message arrived. That
+            message replaces ours.
+        sync_sent: Factor after our own sync message. js-waku uses the factor 2.
+        sync_failed: Factor after our sync message could not be sent. Either the network
+            did not accept it, or the node is offline, or other frames wait, or the rate
+            limit is reached.
     """
 
     content_received: float = 0.5
@@ -58,15 +62,16 @@ class ChannelSyncTimer:
     """Draws the time of the next sync message.
 
     Args:
-        requests_factor: The minimum time from our last frame to a sync message with
-            repair requests is the drawn time, multiplied by this factor.
+        requests_factor: Repair requests can make the sync message earlier. The minimum
+            time after our last frame is then the drawn time, multiplied by this factor.
 
     Attributes:
-        next_ms: When the next sync message is due, Unix ms; inf if never.
-        latest_ms: Latest time to which traffic of others can delay the sync message,
-            Unix ms.
-        requests_ms: Earliest time of a sync message with repair requests, Unix ms; inf
+        next_ms: When the next sync message is due without repair requests, Unix ms; inf
             if never.
+        latest_ms: Latest time to which frames of other participants can delay the sync
+            message, Unix ms.
+        requests_ms: Earliest time to which repair requests can move the sync message,
+            Unix ms; inf if never.
     """
 
     def __init__(
@@ -84,12 +89,13 @@ class ChannelSyncTimer:
         return min(self.next_ms, max(request_ms, self.requests_ms))
 
     def restart(self, multiplier: float, now_ms: int) -> None:
-        """Draw a new time after our frame, or after a frame that could not be sent."""
+        """Draw a new time after we sent a frame, or failed to send a sync message."""
         if not self._interval_ms:
             return
         drawn_ms = self._drawn_ms(multiplier)
         self.next_ms = now_ms + drawn_ms
-        # A time of less than 1 ms would cause an endless loop.
+        # The minimum is 1 ms, because a timer that is always due would cause an endless
+        # loop.
         self.requests_ms = now_ms + max(1, int(drawn_ms * self._requests_factor))
         self.latest_ms = max(
             self.next_ms, now_ms + MOST_POSTPONEMENT * self._interval_ms
@@ -100,11 +106,12 @@ class ChannelSyncTimer:
         self.next_ms = self.latest_ms = self.requests_ms = inf
 
     def put_off(self, multiplier: float, now_ms: int) -> None:
-        """Draw a new time, up to the limit, after another participant's frame."""
+        """After another participant's frame, draw a new time, at most `latest_ms`."""
         if self._interval_ms:
             drawn_ms = now_ms + self._drawn_ms(multiplier)
             self.next_ms = min(drawn_ms, self.latest_ms)
 
     def _drawn_ms(self, multiplier: float) -> int:
-        # At least 1 ms: a timer that is always due would cause an endless loop.
+        # The minimum is 1 ms, because a timer that is always due would cause an endless
+        # loop.
         return 1 + int(self._random.random() * self._interval_ms * multiplier)

@@ -1,7 +1,8 @@
 """Records ciphertexts for a journal, so that a replay gives the same ciphertexts.
 
-Each encryption draws a new nonce. After a restart, a retry must have the hash that
-others store as a retrieval hint, so a replay uses the recorded ciphertexts.
+Each encryption draws a new nonce. If a replay encrypted again, it would compute other
+Waku hashes than those of the messages that were sent. Causal histories need the hashes
+of the sent messages as retrieval hints.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from sds_core.reliable_channel.encryption import Encryption
 class TapedEncryption:
     """Encrypts with a cipher, or replays the ciphertexts of a previous run.
 
-    Without a cipher, frames are not changed.
+    If `encryption` is None, `encrypt` and `decrypt` change nothing.
     """
 
     def __init__(self, encryption: Encryption | None) -> None:
@@ -28,12 +29,12 @@ class TapedEncryption:
         self._replayed = deque(ciphertexts)
 
     def take_recorded(self) -> list[bytes]:
-        """Return the ciphertexts since the last call; a journal stores them."""
+        """Return the ciphertexts made since the last call, for the journal."""
         recorded, self._recorded = self._recorded, []
         return recorded
 
     def encrypt(self, plaintext: bytes) -> bytes:
-        """Encrypt a frame; see `Encryption`."""
+        """Encrypt a frame or a segment; see `Encryption`."""
         if self._encryption is None:
             return plaintext
         if self._replayed:
@@ -43,7 +44,7 @@ class TapedEncryption:
         return ciphertext
 
     def decrypt(self, ciphertext: bytes) -> bytes:
-        """Decrypt a frame; see `Encryption`."""
+        """Decrypt a frame or a segment; see `Encryption`."""
         if self._encryption is None:
             return ciphertext
         return self._encryption.decrypt(ciphertext)

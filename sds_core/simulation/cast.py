@@ -17,7 +17,7 @@ from sds_core.simulation.scenario import ChannelGroup
 from sds_core.wire import Frame
 
 NEVER_MS = 1 << 62
-"""A time that is never reached, ms."""
+"""Time that means "never", ms; no simulation reaches it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -29,11 +29,12 @@ class Member:
         position: Index among the channel's members.
         library_syncs_every_ms: Interval of the sync messages that the application sends
             through the library; None if the application sends none.
-        sds: SDS state. None before the participant joins, and while the state is in
-            `snapshot`.
-        snapshot: The stored SDS state while the participant is offline.
-        fetch_after_ms: Time from a return until the participant fetches missed
-            messages; None if it fetches none.
+        sds: SDS state. None before the participant joins, while the state is in
+            `snapshot`, and while a participant that lost its state is offline.
+        snapshot: The SDS state that was stored when the participant went offline; empty
+            if none is stored.
+        fetch_after_ms: When the participant is online again, it fetches missed messages
+            after this time. If None, it fetches none.
         missed: Messages that the participant missed while offline and will fetch.
         wake_ms: Simulation time at which the simulator next advances the participant's
             SDS state.
@@ -81,9 +82,10 @@ class Flight:
     receivers, may be in transit at a time.
 
     Attributes:
-        frame, value: The frame that the receivers' libraries get, and its bytes. If the
-            application removed the content, they differ from the frame and the bytes in
-            the transmission.
+        frame, value: The frame that the receivers' libraries get, and its bytes. For an
+            application's sync message, the transmission has another frame and other
+            bytes, because the application removes the content
+            (`ProfileShare.library_syncs_every_s`).
         receivers: Members that the transmission has not reached yet. The last member in
             the list is the next receiver.
         times_ms: Arrival times at the members in `receivers`, in the same order.

@@ -13,7 +13,7 @@ _MILLION = 1_000_000
 
 
 class Jump(NamedTuple):
-    """A change of a clock by `by_ms` at a simulation time, Unix ms."""
+    """At simulation time `at_ms`, Unix ms, the clock's reading changes by `by_ms`."""
 
     at_ms: int
     by_ms: int
@@ -23,12 +23,13 @@ class Clock(NamedTuple):
     """A clock whose reading is linear in simulation time, except for jumps.
 
     Attributes:
-        offset_ms: Milliseconds by which the clock is ahead at the start.
-        drift_ppm: Drift: millionths by which the clock runs too fast.
+        offset_ms: Milliseconds by which the clock is ahead of simulation time at
+            `start_ms`; negative if the clock is behind.
+        drift_ppm: Millionths by which the clock runs faster than simulation time.
         jumps: Jumps in order of time. A negative jump sets the clock back.
-        never_back: Whether the clock stands still after a negative jump until time has
-            caught up. Participants' clocks must never decrease, so they set
-            `never_back`.
+        never_back: If True, a negative jump does not decrease the reading. Instead, the
+            reading stands still for about the length of the jump. Clocks of
+            participants set `never_back`, because a library's time must not decrease.
     """
 
     start_ms: int
@@ -58,7 +59,7 @@ class Clock(NamedTuple):
         drift_ppm: float,
         jumps: Iterable[ClockJump],
     ) -> Clock:
-        """Return a clock with the given errors. Its reading can decrease at a jump."""
+        """Return a clock with the given errors. Negative jumps set its reading back."""
         moments = [
             Jump(start_ms + round(one.at_s * 1_000), one.by_ms)
             for one in sorted(jumps, key=lambda one: one.at_s)
@@ -68,7 +69,8 @@ class Clock(NamedTuple):
     def reading(self, at_ms: int) -> int:
         """Return the clock's reading at a simulation time."""
         if not self.jumps:
-            # A short cut: each arrival reads a clock, and most clocks have no jumps.
+            # This case saves CPU time, because each arrival reads a clock, and most
+            # clocks have no jumps.
             return self._without_jumps(at_ms)
         set_by_ms = 0
         latest_ms = -math.inf
@@ -104,7 +106,8 @@ class Clock(NamedTuple):
         if not self.drift_ppm:
             return due_ms
         elapsed_ms = (due_ms - self.start_ms) / (1 + self.drift_ppm / _MILLION)
-        # `reading` rounds times, so the search starts one ms early and counts up.
+        # Readings are rounded, so the computed time is not exact. The search starts at
+        # least 1 ms earlier, and counts up.
         due_ms = self.start_ms + math.floor(elapsed_ms) - 1
         while self._without_jumps(due_ms) < reading_ms:
             due_ms += 1

@@ -1,11 +1,12 @@
 """Reassembles payloads from segments that arrive in any order.
 
-The limits are those of nim-segmentation. Repeated segments do not extend the time after
-which an incomplete payload is dropped.
+By default, the limits on incomplete payloads are those of nim-segmentation. Repeated
+segments do not extend the time after which an incomplete payload is dropped.
 
-If the same payload arrives twice, it counts as two payloads, because an application may
-send equal payloads, and SDS already drops repeated messages. If the second begins to
-arrive before the first is complete, both count as one.
+If a payload arrives twice, the reassembler returns it twice. SDS already drops repeated
+messages, so the application has sent the payload twice. If a segment of the second copy
+arrives before the first copy is complete, the segment counts as a segment of the first
+copy.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ class DroppedSet:
 
     Attributes:
         received: Number of segments that had arrived.
-        needed: Number of segments that would have been enough; None if unknown.
+        needed: Number of segments that would have completed the payload; None if
+            unknown.
     """
 
     payload_hash: bytes
@@ -69,11 +71,12 @@ class Progress:
     """The state of a payload after a segment was added.
 
     Attributes:
-        received: Number of different data and parity segments so far.
-        needed: Number of segments that are enough. It equals the number of data
-            segments. None while only parity segments of status-go have arrived, because
-            they do not contain this number.
-        total: Number of the payload's segments, as far as it is known.
+        received: Number of data and parity segments that have arrived; repeated
+            segments count once.
+        needed: Number of segments that complete the payload. It equals the number of
+            data segments. None while only parity segments of status-go have arrived,
+            because they do not contain the number of data segments.
+        total: Number of the payload's data and parity segments that are known to exist.
         payload: The payload, once it is complete.
     """
 
@@ -99,7 +102,7 @@ class _Finished:
     """A complete payload whose remaining segments may still arrive.
 
     Attributes:
-        total: Number of the payload's segments, as far as it is known.
+        total: Number of the payload's data and parity segments that are known to exist.
         ended_ms: When the payload became complete, Unix ms.
     """
 
@@ -112,18 +115,19 @@ class _Finished:
 class Reassembler:
     """Holds segments until their payloads are complete.
 
-    The whole state consists of the `STORED` segments of incomplete payloads. After a
-    restart, add these segments again.
+    The state consists of the segments of incomplete payloads for which `add` returned
+    `STORED`. To restore the state after a restart, add these segments again.
     """
 
     def __init__(self, options: SegmentationOptions) -> None:
         self._options = options
-        # `_sets` is in order of the last added segment, `_finished` in order of
-        # completion. The oldest entry is first.
+        # In both dictionaries, the oldest entry is first. `_sets` is sorted by the time
+        # of a payload's last added segment, and `_finished` by the time of completion.
         self._sets: dict[_Key, SegmentSet] = {}
         self._finished: dict[_Key, _Finished] = {}
         self._held_bytes = 0
-        # Dropped payloads that are not reported yet, because `add` raised an error.
+        # Dropped payloads that no result has reported yet. If `add` raises an error,
+        # they wait here for the next result.
         self._dropped: list[DroppedSet] = []
 
     @property
@@ -133,12 +137,12 @@ class Reassembler:
 
     @property
     def held_bytes(self) -> int:
-        """Total size of all held segments without headers."""
+        """Total bytes of all held segments, without their headers."""
         return self._held_bytes
 
     @property
     def next_deadline_ms(self) -> int | None:
-        """When `expire` will next drop a payload, Unix ms; None if none is held."""
+        """When `expire` next drops a payload, Unix ms; None if no payload is held."""
         oldest = next(iter(self._sets.values()), None)
         if oldest is None:
             return None
@@ -148,17 +152,17 @@ class Reassembler:
         """Add a segment.
 
         Args:
-            segment: The content of one message. In the layout of status-go, the content
-                can also be an unsplit payload.
+            segment: The content of one message: a segment or, in status-go's layout, a
+                payload that was not split.
             now_ms: Current time, Unix ms. It must never decrease.
-            sender_id: Sender of the message. Equal payloads of two senders are
-                separate.
+            sender_id: Sender of the message. Segments of different senders are never
+                joined.
 
         Raises:
             NotASegment: The bytes are no segment.
             SegmentTooLarge: The segment is too long.
-            SegmentsDisagree: The segment contradicts an earlier segment, so it is
-                dropped.
+            SegmentsDisagree: The segment contradicts an earlier segment of its payload.
+                The new segment is dropped.
             SetTooLarge: The payload exceeds the memory limit, so it is dropped.
             PayloadHashMismatch: The payload's hash is wrong, so the payload is dropped.
         """
@@ -199,7 +203,8 @@ class Reassembler:
     def expire(self, now_ms: int) -> tuple[DroppedSet, ...]:
         """Drop, and return, payloads that had no new segment within the idle timeout.
 
-        The result includes payloads that `add` dropped before it raised an error.
+        If `add` dropped payloads and then raised an error, the result includes these
+        payloads.
         """
         limit_ms = now_ms - self._options.idle_timeout_ms
         for key, segments in list(self._sets.items()):
@@ -239,7 +244,8 @@ class Reassembler:
         )
 
     def _remember(self, key: _Key, segments: SegmentSet, now_ms: int) -> None:
-        # Data segments of status-go do not contain the number of parity segments.
+        # Data segments of status-go do not contain the number of parity segments, so
+        # `segments.total` may lack parity segments that arrive later.
         may_have_more = SegmentLayout.STATUS_GO in segments.layouts
         if may_have_more or segments.received < segments.total:
             self._finished[key] = _Finished(

@@ -20,7 +20,7 @@ class SegmentSet:
     """The arrived segments of one payload.
 
     Attributes:
-        layouts: The layouts that fit all these segments.
+        layouts: The layouts that fit all arrived segments.
         data_count: Number of the payload's data segments; None while only parity
             segments of status-go have arrived.
         parity_count: Number of the payload's parity segments; None until a segment
@@ -60,25 +60,26 @@ class SegmentSet:
 
     @property
     def total(self) -> int:
-        """Number of the payload's segments, as far as it is known."""
+        """Number of the payload's segments that are known to exist, data and parity."""
         return max(self.received, (self.data_count or 0) + (self.parity_count or 0))
 
     @property
     def slots(self) -> set[Slot]:
-        """The places of the segments that have arrived."""
+        """The `Slot` of each segment that has arrived."""
         data = {(False, index) for index in self._data}
         return data | {(True, index) for index in self._parity}
 
     def has(self, header: SegmentHeader) -> bool:
-        """Return whether a segment with the header's place has arrived."""
+        """Return whether a segment of the header's kind and index has arrived."""
         return header.index in self._shares(header)
 
     def check(self, header: SegmentHeader) -> None:
         """Check that a segment can belong to this payload.
 
         Raises:
-            SegmentsDisagree: The segment's layout or a count differs, or the payload
-                would have too many segments.
+            SegmentsDisagree: The segment has another layout, or states another number
+                of segments, than earlier segments of the payload. Or the payload would
+                have too many segments.
         """
         if not set(self.layouts) & set(header.layouts):
             self._disagree(f"layout {header.layouts[0]}, not {self.layouts[0]}")
@@ -87,7 +88,8 @@ class SegmentSet:
             ("data", self.data_count or 0, header.data_count or 0),
             ("parity", self.parity_count or 0, header.parity_count or 0),
         ):
-            # Some segments of LIP-243 and status-go contain only one of the counts.
+            # Some segments of LIP-243 and status-go contain only one of the counts, so
+            # a missing count is not a contradiction.
             if own != other and (has_all_fields or (own and other)):
                 self._disagree(f"{other} {what} segments, not {own}")
         data_count = self.data_count or header.data_count or 0
@@ -96,7 +98,7 @@ class SegmentSet:
             self._disagree(f"{data_count} data and {parity_count} parity segments")
 
     def put(self, header: SegmentHeader, now_ms: int) -> None:
-        """Add a segment that `check` accepts and whose place is free."""
+        """Add a segment that `check` accepts, and for which `has` returns False."""
         self.layouts = tuple(one for one in self.layouts if one in header.layouts)
         self.data_count = self.data_count or header.data_count
         self.parity_count = self.parity_count or header.parity_count
@@ -109,8 +111,8 @@ class SegmentSet:
 
         The layouts of status-go and LIP-243 do not contain the payload's length. If the
         last data segment is recovered from parity, zeros at its end may be padding or a
-        part of the payload. The hash is checked with and without these zeros. If both
-        hashes are wrong, the set waits for the last data segment.
+        part of the payload. The payload's hash is checked with and without these zeros.
+        If both hashes are wrong, the set waits for the last data segment.
 
         Raises:
             PayloadHashMismatch: The payload does not have the hash that the segments
@@ -119,7 +121,8 @@ class SegmentSet:
         if self.data_count is None or self.received < self.data_count:
             return None
         has_last = self.data_count - 1 in self._data
-        # To try again after each further segment would be expensive.
+        # Recovery from parity is expensive. If the recovered payload had a wrong hash,
+        # the recovery is not repeated for each further segment.
         if self._awaits_last and not has_last:
             return None
         shares = self._all_shares(self.data_count)
@@ -134,13 +137,17 @@ class SegmentSet:
         raise PayloadHashMismatch(self.payload_hash)
 
     def _candidates(self, shares: list[bytes]) -> Iterator[bytes]:
-        """Yield possible payloads, which differ in the length of the last segment."""
+        """Yield the possible payloads: with, and without, zeros at the end.
+
+        If the segments state the payload's length, only one payload is possible.
+        """
         joined = b"".join(shares)
         if self._whole_bytes is not None:
             yield joined[: self._whole_bytes]
             return
         yield joined
-        # Senders that use LIP-243 may send even the last data segment with padding.
+        # The zeros may be padding even if the last data segment arrived, because
+        # senders that use LIP-243 may send this segment with padding.
         padding = len(shares[-1]) - len(shares[-1].rstrip(b"\0"))
         if padding:
             yield joined[:-padding]

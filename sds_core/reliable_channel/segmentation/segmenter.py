@@ -10,7 +10,7 @@ from sds_core.wire.segment_header import SegmentHeader, SegmentLayout, payload_h
 
 
 def write_segment(header: SegmentHeader) -> bytes:
-    """Return a segment as bytes, in the first layout that its header lists.
+    """Return a segment as bytes, in the first layout of `header.layouts`.
 
     As in proto3, fields are in the order of their numbers, and fields with the value
     zero are omitted.
@@ -63,8 +63,8 @@ class Segmenter:
     def split(self, payload: bytes) -> list[bytes]:
         """Return the data segments of a payload in order, then its parity segments.
 
-        If a payload fits into one segment, it becomes one segment. In status-go's
-        layout, such a payload is sent without a header.
+        A payload that fits into one segment becomes one data segment. In status-go's
+        layout, the payload itself is returned, without a header.
 
         Raises:
             PayloadTooLarge: The payload needs too many segments.
