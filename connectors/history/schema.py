@@ -226,8 +226,8 @@ def _incidents_schema(names: Names) -> pa.Schema:
         _field(
             "named_by",
             _NAMES,
-            "For `lost`, participants whose causal history named the message. In an MVDS "
-            "group, participants that sent the message.",
+            "For `lost`, participants whose causal history named the message. In an "
+            "MVDS group, participants that sent the message.",
         ),
         _field(
             "waku_hash",

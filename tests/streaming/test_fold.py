@@ -207,7 +207,8 @@ def heartbeat(tap: str, time_ms: int) -> TopicRecord:
 def test_state_of_a_newer_release_is_refused() -> None:
     """The error says what to do."""
     state = a_state((BLOB_VERSION + 1, b""))
-    with pytest.raises(blob.UnknownBlobVersion, match="run the release that wrote the checkpoint"):
+    expected = "run the release that wrote the checkpoint"
+    with pytest.raises(blob.UnknownBlobVersion, match=expected):
         list(Fold()((TAP,), rows(clock_ms=1), state))
 
 

@@ -38,7 +38,8 @@ def test_key_names_kind_and_view() -> None:
 
 def test_view_of_a_kind_that_is_not_registered_is_refused() -> None:
     """The error says what to do."""
-    with pytest.raises(UnknownKind, match=r"'toy'.*run the release that wrote the checkpoint"):
+    expected = r"'toy'.*run the release that wrote the checkpoint"
+    with pytest.raises(UnknownKind, match=expected):
         kinds_of(PROTOCOLS).split(ROOMS.key("hall"))
 
 
