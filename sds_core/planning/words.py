@@ -1,4 +1,4 @@
-"""Displays figures and limits of forecasts, for the terminal and for pages."""
+"""Texts for the figures and limits of forecasts, for the terminal and for pages."""
 
 from __future__ import annotations
 
@@ -31,18 +31,24 @@ _PART = "bytes."
 
 
 def part_of(figure: str) -> str:
-    """Return the frame part that a figure measures in bytes, or an empty text."""
+    """Return the name of the frame part that a figure ``bytes.<part>`` measures.
+
+    For any other figure, return an empty text.
+    """
     return figure.removeprefix(_PART) if figure.startswith(_PART) else ""
 
 
 def figure_name(figure: str) -> str:
-    """Return the displayed name of a forecast's figure. Names of parts are indented."""
+    """Return the displayed name of a forecast's figure.
+
+    If the figure measures one frame part, its name is indented.
+    """
     part = part_of(figure)
     return f"  {part}" if part else _FIGURES.get(figure, figure)
 
 
 def limit_name(figure: str) -> str:
-    """Return the displayed name of a figure's limit."""
+    """Return the displayed name of the limit that applies to a figure."""
     return _LIMITS.get(figure, figure)
 
 
@@ -56,12 +62,16 @@ def amount(figure: str, value: float) -> str:
 
 
 def interval(figure: str, value: Interval) -> str:
-    """Return both ends of a figure's interval as text."""
+    """Return the text "<low> to <high>" for an interval of a figure's forecast."""
     return f"{amount(figure, value.low)} to {amount(figure, value.high)}"
 
 
 def figure_rows(figures: Mapping[str, Outlook]) -> list[tuple[str, str, str, str]]:
-    """Return a row per figure: name, last seven days, next seven days, interval."""
+    """Return a table row for each figure: name, past value, forecast, interval.
+
+    The past value is for the last seven days of the history. The forecast and its
+    interval are for the seven days after the history.
+    """
     return [
         (
             figure_name(name),
@@ -74,7 +84,10 @@ def figure_rows(figures: Mapping[str, Outlook]) -> list[tuple[str, str, str, str
 
 
 def limit_line(limit: Reached, days: int) -> str:
-    """Describe a limit and its times in one line. The forecast covers `days`."""
+    """Return one line that states when a figure reaches its limit.
+
+    `days` is the number of days that the forecast covers.
+    """
     what = f"{limit_name(limit.name)} ({amount(limit.name, limit.limit)})"
     if limit.is_reached:
         return f"{what}: reached"
@@ -90,7 +103,12 @@ def limit_line(limit: Reached, days: int) -> str:
 
 
 def with_interval(estimate: Estimate, text: Callable[[float], str]) -> str:
-    """Return a mean and half the width of its interval (``?`` for a single run)."""
+    """Return a mean and half the width of its interval, as ``mean ± half``.
+
+    If only one run has the figure, ``?`` replaces the half width. If the figure is
+    exact, the half width is omitted. If no run has the figure, the text is ``-``.
+    `text` converts a number to text.
+    """
     if math.isnan(estimate.value):
         return "-"
     half = (estimate.high - estimate.low) / 2

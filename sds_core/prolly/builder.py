@@ -1,6 +1,7 @@
 """Builds a tree from left to right, from new leaves and from subtrees of an old tree.
 
-All changes of trees use this builder, so a tree depends only on its messages.
+All new and all changed trees are built here. Therefore, a tree depends only on its
+messages and its fan-out, not on the order of its changes.
 """
 
 from __future__ import annotations
@@ -13,27 +14,27 @@ from sds_core.prolly.node import EMPTY, Bucket, Leaf, LeafBucket, Node
 
 
 class Builder:
-    """Builds a tree from leaves and subtrees that are added in order of keys."""
+    """Builds a tree. The caller adds leaves and subtrees in order of their keys."""
 
     __slots__ = ("_hashes", "_keys", "_levels", "_limit")
 
     def __init__(self, limit: bytes) -> None:
         self._limit = limit
-        # Keys and hashes of the leaves after the last boundary.
+        # Encoded keys and node hashes of the added leaves after the last boundary.
         self._keys: list[bytes] = []
         self._hashes: list[bytes] = []
-        # Entry i has the nodes of level i + 1 that follow this level's last boundary.
+        # Entry i has the nodes of level i + 1 after the last boundary of level i + 1.
         self._levels: list[list[Node]] = []
 
     def add_leaf(self, key: bytes, node_hash: bytes) -> None:
-        """Add a message. `node_hash` is the node hash of the message's leaf."""
+        """Add a message by its encoded key and the node hash of its leaf."""
         self._keys.append(key)
         self._hashes.append(node_hash)
         if node_hash < self._limit:
             self._end_leaf_bucket(top_level(node_hash, self._limit))
 
     def add_sorted(self, keys: Sequence[bytes]) -> None:
-        """Add messages by their encoded keys, which must be in order and distinct."""
+        """Add messages by their encoded keys, which must be sorted and unique."""
         hashes = [leaf_hash(key) for key in keys]
         limit = self._limit
         begin = 0
@@ -47,14 +48,14 @@ class Builder:
         self._hashes += hashes[begin:]
 
     def can_take(self, node: Node) -> bool:
-        """Return whether a subtree can be added.
+        """Return whether `take` can add a subtree now.
 
-        No bucket of the subtree's level or of a lower level may be incomplete.
+        The builder must have no incomplete bucket on the subtree's level or below.
         """
         return not self._keys and not any(self._levels[: node.level - 1])
 
     def take(self, node: Node) -> None:
-        """Add a subtree for which `can_take` is true. Its level must be above 0."""
+        """Add a subtree of level 1 or higher, for which `can_take` returns true."""
         if node.key == TAIL_KEY:
             top = node.level
         else:
@@ -62,16 +63,16 @@ class Builder:
         self._add_node(node, top)
 
     def finish(self) -> Node:
-        """Return the root. Do not use the builder afterwards.
+        """Complete the tree; return its root. Do not use the builder afterwards.
 
-        If no added subtree contains the tail, `finish` adds the tail. Never add the
-        tail as a leaf.
+        If no added subtree contains the tail, `finish` adds the tail. Therefore, the
+        caller must not add the tail with `add_leaf` or `add_sorted`.
         """
         root = self._tail()
         while len(root.children) == 1:
             root = root.children[0]
-        # All empty trees share the constant `EMPTY`. `root` may be another object,
-        # because `LeafBucket.children` creates new leaves on each access.
+        # The root of every empty tree must be the object `EMPTY`. `root` may be another
+        # tail leaf, because `LeafBucket.children` creates new leaves on each access.
         return EMPTY if isinstance(root, Leaf) else root
 
     def _tail(self) -> Node:

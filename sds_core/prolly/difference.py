@@ -1,9 +1,9 @@
 """Finds the nodes that only one of two trees has.
 
-From the roots downwards, the comparison drops nodes that both trees have, and replaces
-all others by their children. It finds every difference, because equal Merkle hashes
-mean equal subtrees. The time depends on the size of the difference, not on the size of
-the trees.
+The comparison starts at the roots. On each level, it drops the nodes that both trees
+have, and replaces all other nodes by their children. The comparison finds every
+difference, because it drops only nodes with equal Merkle hashes, and their subtrees are
+equal. Its CPU time depends on the size of the difference, not on the size of the trees.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sds_core.prolly.tree import ProllyTree
 def unequal_on(
     level: int, first: ProllyTree, second: ProllyTree
 ) -> tuple[list[Node], list[Node]]:
-    """Return the nodes of a level that only the first or only the second tree has.
+    """Return a level's nodes that only `first` has, and nodes that only `second` has.
 
     The two trees must have the same fan-out.
     """
@@ -40,5 +40,5 @@ def _unequal(
 
 
 def children_of(nodes: Sequence[Node]) -> Sequence[Node]:
-    """Return all children of nodes, from left to right."""
+    """Return the children of all `nodes`, from left to right."""
     return [child for node in nodes for child in node.children]

@@ -1,11 +1,12 @@
 """The server of the protocol in 75/WAKU2-SYNC.
 
-The server implements steps 3 and 4, and answers the requests of step 5.
+The server implements steps 3 and 4 of the protocol, and answers the requests of step 5.
 
-In the document, a reference to a node is a time (`int64`), but several nodes of a level
-may have the same time. In this case, the server uses the node with the smallest hash. A
-client can descend with `GetNonBoundaryNodesRequest` alone, because this request also
-contains the nodes' message hashes.
+In 75/WAKU2-SYNC, a reference to a node is the node's time (`int64`), but several nodes
+of a level may have the same time. The server then selects the node with the smallest
+message hash. To avoid such ambiguous references, a client can descend with
+`GetNonBoundaryNodesRequest` alone, because this request also contains the nodes'
+message hashes.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from sds_core.prolly.proto import waku2_sync_pb2 as pb
 from sds_core.prolly.tree import ProllyTree
 
 MAX_START_NODES = 256
-"""Maximum number of nodes in one `GetNonBoundaryNodesRequest`."""
+"""Maximum number of start nodes in one `GetNonBoundaryNodesRequest`."""
 
 NODE_BYTES = 200
 """Upper bound of the length of an encoded node, bytes."""
@@ -43,9 +44,10 @@ _NO_REFERENCE = 0
 def written(
     node: Node, tree: ProllyTree, around: tuple[Node | None, Node] | None = None
 ) -> pb.Node:
-    """Return an encoded node with references to its neighbours.
+    """Return a node of `tree` as a protobuf message, with references to other nodes.
 
-    `around` has the node's neighbours; if omitted, they are looked up.
+    `around` has the node's left and right neighbours. If `around` is omitted, the
+    function looks up the neighbours in `tree`.
     """
     left, right = around or (tree.left_of(node), tree.right_of(node))
     is_tail = node.key == TAIL_KEY
@@ -69,7 +71,7 @@ def key_of(node: pb.Node) -> bytes:
     """Return the encoded key of a node that a peer sent.
 
     Raises:
-        BadNode: The time or the hash of the node is not valid.
+        BadNode: The time or the message hash of the node is invalid.
     """
     if node.is_tail:
         if node.data or node.timestamp != TAIL_TIMESTAMP_NS:
@@ -86,12 +88,12 @@ class DocumentServer:
     """Answers one client's requests about one tree.
 
     Args:
-        tree: The messages of this side, constant during the connection.
+        tree: The messages of this side.
 
     Attributes:
-        client_differs: Whether the root in the latest `ExchangeRootRequest` differs
-            from this tree's root, so that this side may lack messages; None before the
-            first request of this type.
+        client_differs: Whether the client's root in the latest `ExchangeRootRequest`
+            differs from this tree's root; None before the first `ExchangeRootRequest`.
+            If the roots differ, this side may lack messages.
     """
 
     def __init__(self, tree: ProllyTree, limits: Limits = DEFAULT_LIMITS) -> None:
@@ -100,10 +102,10 @@ class DocumentServer:
         self.client_differs: bool | None = None
 
     def receive(self, frame: Frame) -> Sequence[Frame]:
-        """Return the answer to a request.
+        """Return the answer to the request in a frame.
 
         Raises:
-            SyncError: The request is invalid, or it requests too much.
+            SyncError: The request is invalid, or the request or its answer is too long.
         """
         return [frame_of(self._answer(message_in(frame)))]
 
@@ -121,7 +123,7 @@ class DocumentServer:
     def _root(self, root: pb.Node) -> pb.ExchangeRootResponse:
         own = self._tree.root
         self.client_differs = (root.level, root.merkle_hash) != (own.level, own.merkle)
-        # Steps 4a and 4b: answer at the height of the lower tree.
+        # Steps 4a and 4b: answer with this tree's tail on the level of the lower root.
         level = min(max(root.level, 0), own.level)
         tail = self._tree.node(level, TAIL_KEY)
         assert tail is not None  # noqa: S101 - every level has a tail

@@ -10,7 +10,7 @@
     ├── Unauthorised        the peer sent no token that this side knows
     └── PeerRefused         the peer does not answer, and reports the reason
 
-After each error, the state is as before the synchronisation.
+If a synchronisation ends with an error, the trees of this side stay unchanged.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class SyncError(Exception):
 
 
 class BadFrame(SyncError):
-    """The bytes are no frame, or no message of the frame's kind."""
+    """The bytes are not a frame, or not a valid message of the frame's kind."""
 
 
 class BrokenFrame(BadFrame):
@@ -29,15 +29,15 @@ class BrokenFrame(BadFrame):
 
 
 class UnexpectedMessage(SyncError):
-    """The message has the wrong kind, or comes at the wrong time."""
+    """A message has the wrong type, or the protocol does not allow it at this point."""
 
 
 class BadNode(SyncError):
-    """A node is in a wrong place, or its node hash is wrong."""
+    """A node is in a wrong place, has a wrong key or node hash, or does not exist."""
 
 
 class WrongHash(SyncError):
-    """A node's Merkle hash does not match the nodes below it."""
+    """A Merkle hash from the peer does not match the nodes or messages below it."""
 
 
 class LimitExceeded(SyncError):
@@ -45,7 +45,7 @@ class LimitExceeded(SyncError):
 
 
 class Unauthorised(SyncError):
-    """The peer did not send a token that this side knows."""
+    """The peer sent no token, or a token that this side does not accept."""
 
     def __init__(self) -> None:
         super().__init__(

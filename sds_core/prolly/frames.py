@@ -1,6 +1,7 @@
-"""Frames of a byte stream: length (4 bytes, big-endian), kind (1 byte), message.
+"""Frames, which divide a byte stream into messages.
 
-75/WAKU2-SYNC does not define frames.
+A frame has the message's length (4 bytes, big-endian), the message's kind (1 byte), and
+the message. This format is ours, because 75/WAKU2-SYNC does not define frames.
 """
 
 from __future__ import annotations
@@ -19,11 +20,15 @@ from sds_core.text import printable, shorten
 _HEAD: Final = Struct(">IB")
 
 _LONGEST_REASON: Final = 200
-"""Maximum number of characters of a refusal's reason that an error shows."""
+"""`PeerRefused` shows at most this number of characters of the peer's reason."""
 
 
 class Kind(enum.IntEnum):
-    """Kind of a frame's message: 1 to 6 in 75/WAKU2-SYNC, 16 and up in our protocol."""
+    """Kind of the message in a frame.
+
+    Kinds below 16 are messages of 75/WAKU2-SYNC; the others are messages of our
+    protocol.
+    """
 
     EXCHANGE_ROOT_REQUEST = 1
     EXCHANGE_ROOT_RESPONSE = 2
@@ -48,13 +53,13 @@ _TYPES: Final[dict[Kind, type[Message]]] = {
     )
     for kind in Kind
 }
-"""The type of the message for each kind of frame."""
+"""For each kind, the protobuf type of its messages."""
 
 _KINDS: Final = {kind: number for number, kind in _TYPES.items()}
 
 
 class Frame(NamedTuple):
-    """One frame of a stream. The body is a protobuf message."""
+    """One frame of a stream. The body is an encoded protobuf message."""
 
     kind: Kind
     body: bytes
@@ -74,7 +79,7 @@ def message_in(frame: Frame) -> Message:
 
     Raises:
         BadFrame: The body is not a message of the frame's kind.
-        PeerRefused: The message is a refusal.
+        PeerRefused: The message is a `Refusal`.
     """
     message = _TYPES[frame.kind]()
     try:
@@ -92,7 +97,9 @@ class FrameReader:
     """Splits a stream into frames.
 
     Args:
-        first_bytes: Maximum length of the first message. If None, `max_bytes` applies.
+        max_bytes: Maximum length of a message, bytes.
+        first_bytes: Maximum length of the first message, bytes. If None, it is
+            `max_bytes`.
     """
 
     def __init__(self, max_bytes: int, first_bytes: int | None = None) -> None:
@@ -102,14 +109,14 @@ class FrameReader:
 
     @property
     def is_between_frames(self) -> bool:
-        """Whether the stream may end now, because no frame is incomplete."""
+        """Whether the stream has no incomplete frame, so that it may end now."""
         return not self._buffer
 
     def feed(self, data: bytes) -> list[Frame]:
-        """Process the next bytes; return the frames that are now complete.
+        """Process the next bytes of the stream; return the frames that they complete.
 
         Raises:
-            LimitExceeded: A frame's header states a length that is too great.
+            LimitExceeded: The length in a frame's header is above the maximum.
             BadFrame: The kind of a frame is unknown.
         """
         self._buffer += data

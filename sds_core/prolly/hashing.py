@@ -1,12 +1,13 @@
 """Hashes of nodes, and the rule that decides which nodes are boundaries.
 
-A node's hash depends only on its key and level, so the order of insertion does not
-change a tree's shape. The hash of a leaf is the SHA-256 of its encoded key. The hash of
-the lowest level's tail is the SHA-256 of an empty string. At each higher level, a
-node's hash is the SHA-256 of the hash that its key has at the level below. If the first
-four bytes of the hash, as a number, are below 2**32 / fan-out, the node is a
-*boundary*. A boundary ends a bucket, and its key is also a key of the next level. The
-tail ends the last bucket of each level.
+A node's hash depends only on the node's key and level. Therefore, the shape of a tree
+does not depend on the order in which messages are inserted. The hash of a leaf is the
+SHA-256 of the leaf's encoded key. The hash of the lowest level's tail is the SHA-256 of
+an empty string. At each higher level, a node's hash is the SHA-256 of the hash that the
+same key has one level below. If the first four bytes of a node's hash, as a big-endian
+number, are less than 2**32 / fan-out, the node is a *boundary*. A boundary is the last
+node of a bucket, and the next level has a node with the same key. The tail of a level
+is the last node of the level's last bucket.
 """
 
 from __future__ import annotations
@@ -15,24 +16,35 @@ from hashlib import sha256
 from typing import Final
 
 DEFAULT_FAN_OUT: Final = 16
-"""Default mean number of nodes in a bucket; docs/sync.md compares other values."""
+"""By default, a bucket has this number of nodes on average.
+
+docs/sync.md compares other values.
+"""
 
 MAX_FAN_OUT: Final = 65_536
-"""Maximum fan-out. With larger buckets, a tree would have only one level."""
+"""Maximum fan-out.
+
+A tree with fewer messages than its fan-out usually has only one bucket.
+"""
 
 MAX_LEVEL: Final = 64
-"""Maximum level of a message's key. It limits how often a key is hashed."""
+"""Maximum level of a node that is not a tail.
+
+A key is hashed once for each of its levels, so this maximum limits the CPU time.
+"""
 
 TAIL_HASH: Final = sha256().digest()
 """Node hash of the tail of the lowest level."""
 
 
 class BadFanOut(ValueError):
-    """The fan-out is out of range. The text contains the value."""
+    """The fan-out is out of range. The error's text contains the fan-out."""
 
 
 def boundary_limit(fan_out: int) -> bytes:
-    """Return the smallest hash of a node that is not a boundary, 32 bytes.
+    """Return the boundary limit, 32 bytes.
+
+    A node is a boundary if its node hash is less than this limit.
 
     Raises:
         BadFanOut: The fan-out is not in [2, `MAX_FAN_OUT`].
@@ -56,7 +68,10 @@ def hash_at(leaf: bytes, level: int) -> bytes:
 
 
 def top_level(leaf: bytes, limit: bytes) -> int:
-    """Return the highest level of the leaf's key, at most `MAX_LEVEL`."""
+    """Return the highest level on which a message has a node, at most `MAX_LEVEL`.
+
+    `leaf` is the node hash of the message's leaf. `limit` is from `boundary_limit`.
+    """
     level = 0
     while leaf < limit and level < MAX_LEVEL:
         leaf = sha256(leaf).digest()

@@ -6,30 +6,33 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 HASH_BYTES: Final = 32
-"""Length of a deterministic message hash (14/WAKU2-MESSAGE)."""
+"""Length of a deterministic message hash (14/WAKU2-MESSAGE), bytes."""
 
 KEY_BYTES: Final = 8 + HASH_BYTES
-"""Length of an encoded key."""
+"""Length of an encoded key, bytes."""
 
 TAIL_TIMESTAMP_NS: Final = 2**63 - 1
-"""The time in the key of every tail. No message may have this time."""
+"""The time in the key of every tail, Unix ns. No message may have this time."""
 
 _TIMESTAMP: Final = Struct(">Q")
 
 TAIL_KEY: Final = _TIMESTAMP.pack(TAIL_TIMESTAMP_NS) + b"\xff" * HASH_BYTES
-"""Encoded key of every tail. It is greater than the keys of all messages."""
+"""Encoded key of every tail. It is greater than the key of any message."""
 
 
 class BadItem(ValueError):
-    """A tree cannot contain the message. The error has the invalid value."""
+    """A tree cannot contain a message with this time or hash.
+
+    The error's text has the invalid time, or the invalid length of the hash.
+    """
 
 
 class Item(NamedTuple):
-    """A message in a tree. Items have the same order as their encoded keys.
+    """A message in a tree. Items and their encoded keys have the same sort order.
 
     Attributes:
-        timestamp_ns: Sender's time, Unix ns, in [1, `TAIL_TIMESTAMP_NS`). The time 0
-            marks an absent reference.
+        timestamp_ns: Sender's time, Unix ns, in [1, `TAIL_TIMESTAMP_NS`). The time 0 is
+            not allowed, because in a reference to a node, it means "no node".
         message_hash: Deterministic message hash, 32 bytes.
     """
 
@@ -38,7 +41,7 @@ class Item(NamedTuple):
 
 
 def pack(item: Item) -> bytes:
-    """Return an item's key: the time (8 bytes, big-endian), then the hash.
+    """Return an item's encoded key: its time (8 bytes, big-endian), then its hash.
 
     Raises:
         BadItem: The time is out of range, or the hash does not have `HASH_BYTES` bytes.
@@ -57,12 +60,12 @@ def pack(item: Item) -> bytes:
 
 
 def unpack(key: bytes) -> Item:
-    """Return the item with an encoded key. For `TAIL_KEY`, the item is the tail."""
+    """Return the item whose encoded key is `key`; for `TAIL_KEY`, the tail's item."""
     return Item(_TIMESTAMP.unpack_from(key)[0], key[8:])
 
 
 def first_key_at(timestamp_ns: int) -> bytes:
-    """Return the smallest key that a message at or after a time can have."""
+    """Return the smallest possible key of a message that is not before a time."""
     return _TIMESTAMP.pack(min(max(timestamp_ns, 0), TAIL_TIMESTAMP_NS)) + bytes(
         HASH_BYTES
     )

@@ -1,7 +1,8 @@
 """Nodes of a tree. Nodes are immutable, so a snapshot of a tree needs no copy.
 
-Each node above the lowest level is a *bucket* of nodes of the level below. The keys in
-a bucket are greater than the left neighbour's key, and at most the bucket's own key.
+Each node above the lowest level is a *bucket*: it consists of nodes of the level below.
+The keys of these nodes are greater than the key of the bucket's left neighbour. The
+bucket's own key is the greatest key in the bucket.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from sds_core.prolly.item import HASH_BYTES, KEY_BYTES, TAIL_KEY
 
 
 class Leaf:
-    """A node of level 0: one message, or the tail. `merkle` is its node hash."""
+    """A node of level 0: one message, or the tail. `merkle` is the leaf's node hash."""
 
     __slots__ = ("key", "merkle")
 
@@ -38,15 +39,17 @@ class Leaf:
 
 
 class LeafBucket:
-    """A node of level 1. Two byte strings hold its leaves' keys and node hashes.
+    """A node of level 1.
 
-    A tree can have more than a million leaves. As objects, the leaves would need ten
-    times the memory.
+    The node does not store `Leaf` objects, because they would need ten times the
+    memory, and a tree can have more than a million leaves.
 
     Attributes:
-        key: Key of the bucket, which is the last key in `keys`.
+        keys: Encoded keys of the node's leaves, joined into one byte string.
+        hashes: Node hashes of the node's leaves, joined into one byte string.
+        key: Encoded key of the node: the last key in `keys`.
         merkle: SHA-256 of `hashes`.
-        size: Number of messages. The tail is not a message.
+        size: Number of messages in the node. The tail is not counted.
     """
 
     __slots__ = ("hashes", "key", "keys", "merkle", "size")
@@ -77,9 +80,9 @@ class Bucket:
     """A node above level 1.
 
     Attributes:
-        children: The nodes of the bucket, from left to right. The last child has the
-            bucket's key.
-        merkle: SHA-256 of the Merkle hashes of the children.
+        children: The nodes in the bucket, from left to right. The bucket's key is the
+            key of the last child.
+        merkle: SHA-256 of the joined Merkle hashes of the children.
     """
 
     __slots__ = ("children", "key", "level", "merkle", "size")
@@ -106,7 +109,7 @@ EMPTY: Final = Leaf(TAIL_KEY, TAIL_HASH)
 
 
 def child_at(node: Node, key: bytes) -> Node:
-    """Return the leftmost child whose key is at least `key`."""
+    """Return the leftmost child of `node` whose key is at least `key`."""
     children = node.children
     return children[bisect_left(children, key, key=lambda one: one.key)]
 

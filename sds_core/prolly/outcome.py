@@ -1,4 +1,4 @@
-"""Results and limits of a synchronisation, and the interfaces of both sides."""
+"""Results and limits of a synchronisation, and interfaces of client and server."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ class Limits(NamedTuple):
     """Limits of one synchronisation.
 
     Attributes:
-        frame_bytes: Maximum length of a frame that is read or sent.
-        nodes: Maximum total number of nodes and messages that a peer may send. Each
-            node or message needs less than 500 bytes of memory, so the default limits
-            memory to 500 MB.
-        records_bytes: Maximum total size of the complete records that one call
-            requests.
+        frame_bytes: Maximum length of a frame in both directions, bytes.
+        nodes: Maximum number of nodes and messages, in total, that a peer may send. A
+            node or message needs less than 500 bytes of memory. By default, they
+            therefore need at most 500 MB in total.
+        records_bytes: Maximum total size of the complete records that a client fetches
+            in one call, bytes.
     """
 
     frame_bytes: int = 16 * 1024 * 1024
@@ -31,16 +31,16 @@ DEFAULT_LIMITS = Limits()
 
 
 class Allowance:
-    """Counts the nodes and messages that a peer has sent."""
+    """Counts the nodes and messages that a peer has sent, up to `Limits.nodes`."""
 
     def __init__(self, limits: Limits) -> None:
         self._left = self._limit = limits.nodes
 
     def use(self, number: int) -> None:
-        """Count further nodes or messages.
+        """Count `number` further nodes or messages.
 
         Raises:
-            LimitExceeded: The peer has sent more than the limit.
+            LimitExceeded: The peer has sent more than `Limits.nodes`.
         """
         self._left -= number
         if self._left < 0:
@@ -49,18 +49,23 @@ class Allowance:
 
 
 class Outcome(NamedTuple):
-    """Messages that only the client or only the server has, in order of their keys."""
+    """Differences that a synchronisation found, in order of the messages' keys.
+
+    Attributes:
+        only_here: Messages that only the client has.
+        only_there: Messages that only the server has.
+    """
 
     only_here: Sequence[Item]
     only_there: Sequence[Item]
 
 
 class Client(Protocol):
-    """The requesting side. It does no I/O, but takes and returns frames."""
+    """The side that sends requests. Its caller sends and receives the frames."""
 
     @property
     def outcome(self) -> Outcome | None:
-        """The result; None until the synchronisation ends."""
+        """The differences; None until the synchronisation ends."""
 
     def start(self) -> Sequence[Frame]:
         """Return the first frames of a connection. Call `start` for each connection."""
@@ -74,10 +79,10 @@ class Client(Protocol):
 
 
 class Server(Protocol):
-    """The answering side, for one connection."""
+    """The side that answers the requests of one connection."""
 
     def receive(self, frame: Frame) -> Iterable[Frame]:
-        """Process a frame from the client; return the answer.
+        """Process a frame from the client; return the frames of the answer.
 
         Raises:
             SyncError: The client does not follow the protocol.

@@ -1,7 +1,7 @@
-"""The part of a tree that a store of nodes must hold: the buckets of level 1.
+"""Converts a tree to the buckets of level 1, for storage, and converts them back.
 
-All nodes of higher levels can be computed from these buckets. The keys contain the
-message hashes, so no message needs to be hashed again.
+All nodes of other levels can be computed from the buckets of level 1. The messages are
+not needed, because the keys in the buckets contain the message hashes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class DamagedBucket(ValueError):
 
 
 class StoredBucket(NamedTuple):
-    """A bucket: its key, its Merkle hash, and its leaves' encoded keys."""
+    """A bucket of level 1: key, Merkle hash, and joined encoded keys of its leaves."""
 
     key: bytes
     merkle: bytes
@@ -33,14 +33,19 @@ class StoredBucket(NamedTuple):
 
 
 class BucketChanges(NamedTuple):
-    """The keys of removed buckets, and all buckets that are new or changed."""
+    """Changes of stored buckets.
+
+    Attributes:
+        removed: Keys of the buckets to delete.
+        added: Buckets to insert. If a stored bucket has the same key, replace it.
+    """
 
     removed: Sequence[bytes]
     added: Sequence[StoredBucket]
 
 
 def changed_buckets(before: ProllyTree, after: ProllyTree) -> BucketChanges:
-    """Return the changes of stored buckets from the tree `before` to `after`."""
+    """Return how the stored buckets change if the tree `after` replaces `before`."""
     old, new = unequal_on(1, before, after)
     added = [
         StoredBucket(node.key, node.merkle, node.keys)
@@ -52,14 +57,15 @@ def changed_buckets(before: ProllyTree, after: ProllyTree) -> BucketChanges:
 
 
 def tree_of(buckets: Iterable[StoredBucket], fan_out: int) -> ProllyTree:
-    """Return the tree of stored buckets, which must be in order of their keys.
+    """Return the tree whose buckets of level 1 are `buckets`.
 
-    If a bucket has only the tail, it may be omitted. To detect lost buckets, compare
-    the root with the original tree's root.
+    `buckets` must be sorted by key. A bucket that contains only the tail may be
+    omitted. The function does not detect other missing buckets. To detect them, compare
+    the root of the returned tree with the root of the tree that was stored.
 
     Raises:
-        DamagedBucket: A bucket does not match its hash, or cannot belong to a tree with
-            this fan-out.
+        DamagedBucket: A bucket does not match its key or its hash, is not in order, or
+            cannot belong to a tree with this fan-out.
         BadFanOut: The fan-out is out of range.
     """
     tree = ProllyTree(fan_out=fan_out)

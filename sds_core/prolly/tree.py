@@ -1,9 +1,10 @@
-"""A Prolly tree of Waku messages (75/WAKU2-SYNC, Theory and Implementation).
+"""A Prolly tree of Waku messages (75/WAKU2-SYNC, "Theory and Implementation").
 
-The design combines 75/WAKU2-SYNC and Gustafson's okra. As in okra, a node's own hash
-promotes it to the next level, so a change does not move the boundaries to its right. As
-in the proof of concept of 75/WAKU2-SYNC, the rightmost node of every level is the tail
-("fake root"). The tail of the highest level is the root.
+The design combines 75/WAKU2-SYNC and Gustafson's okra. As in okra, only a node's own
+hash decides whether the node is a boundary. Therefore, if a message is inserted or
+deleted, the other boundaries stay the same. As in the proof of concept of
+75/WAKU2-SYNC, the rightmost node of every level is a tail (there: "fake root"). The
+tail of the highest level is the root.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ class ProllyTree:
         fan_out: Mean number of nodes in a bucket, in [2, 65,536].
 
     Raises:
-        BadItem: A message cannot be in a tree.
+        BadItem: A message has an invalid time or hash.
         BadFanOut: The fan-out is out of range.
 
     Attributes:
-        root: Tail of the highest level.
+        root: Root of the tree, which is the tail of the highest level.
     """
 
     __slots__ = ("_limit", "fan_out", "root")
@@ -69,20 +70,19 @@ class ProllyTree:
         )
 
     def __hash__(self) -> int:
-        """Return a hash computed from the root's hash."""
+        """Return a hash value that is computed from the root's Merkle hash."""
         return hash(self.root.merkle)
 
     def changed(
         self, insert: Collection[Item] = (), delete: Collection[Item] = ()
     ) -> Self:
-        """Return a tree in which some messages are inserted and some are deleted.
+        """Return a tree with this tree's messages, plus `insert`, minus `delete`.
 
-        If the tree already has a message, the message's insertion has no effect. If the
-        tree lacks a message, the message's deletion has no effect. A message in both
-        arguments is deleted.
+        `insert` may have messages that the tree already has, and `delete` may have
+        messages that the tree lacks. A message in both arguments is deleted.
 
         Raises:
-            BadItem: A message cannot be in a tree.
+            BadItem: A message has an invalid time or hash.
         """
         changes = {pack(item): True for item in insert}
         changes |= {pack(item): False for item in delete}
@@ -93,9 +93,9 @@ class ProllyTree:
         return self.with_root(walk.builder.finish())
 
     def between(self, start_ns: int, end_ns: int) -> Self:
-        """Return a tree of the messages with a time in [start_ns, end_ns), Unix ns.
+        """Return a tree of the messages whose time is in [start_ns, end_ns), Unix ns.
 
-        Only the buckets at both ends of the period are rebuilt.
+        Only the buckets at the start and at the end of the period are rebuilt.
         """
         builder = Builder(self._limit)
         first, end = first_key_at(start_ns), first_key_at(end_ns)
@@ -103,12 +103,15 @@ class ProllyTree:
         return self.with_root(builder.finish())
 
     def node(self, level: int, key: bytes) -> Node | None:
-        """Return the node of a level with this encoded key; None if none exists."""
+        """Return the node on `level` whose encoded key is `key`; None if absent."""
         found = self._at_or_after(level, key)
         return found if found is not None and found.key == key else None
 
     def first_node_at(self, level: int, timestamp_ns: int) -> Node | None:
-        """Return the leftmost node of a level with this time; None if none has it."""
+        """Return the leftmost node of a level whose key has this time.
+
+        Return None if no node of the level has this time.
+        """
         found = self._at_or_after(level, first_key_at(timestamp_ns))
         if found is None or found.key[:8] != first_key_at(timestamp_ns)[:8]:
             return None
@@ -128,7 +131,8 @@ class ProllyTree:
             if place:
                 found = children[place - 1]
             here = children[place]
-        # The neighbour is the last node below `found` on the level of `node`.
+        # The left neighbour of `node` is the last of the nodes below `found` that have
+        # the level of `node`.
         while found is not None and found.level > node.level:
             found = found.children[-1]
         return found
@@ -140,7 +144,11 @@ class ProllyTree:
         return self._at_or_after(node.level, _next_key(node.key))
 
     def raised(self, level: int) -> Node:
-        """Return the root, raised to `level`. Each added level has one node."""
+        """Return a root on `level` for the same messages.
+
+        Levels above the tree's root have one node each. If the tree's root is on
+        `level` or on a higher level, return the tree's root.
+        """
         root = self.root
         if root.level == 0 and level:
             root = LeafBucket(TAIL_KEY, root.merkle)
@@ -162,7 +170,7 @@ class ProllyTree:
         return here
 
     def with_root(self, root: Node) -> Self:
-        """Return a tree with this fan-out and the given root, which must be valid."""
+        """Return a tree with the same fan-out and the given root, without checks."""
         made = object.__new__(type(self))
         made.fan_out = self.fan_out
         made._limit = self._limit
@@ -173,7 +181,8 @@ class ProllyTree:
 class _Walk:
     """Copies a tree into a builder and applies changes in order of their keys.
 
-    A change is a pair: an encoded key, and whether the new tree has the key's message.
+    A change is a pair: a message's encoded key, and whether the new tree must have the
+    message.
     """
 
     __slots__ = ("_changes", "_place", "builder")
@@ -184,7 +193,7 @@ class _Walk:
         self._place = 0
 
     def over(self, node: Node) -> None:
-        """Copy a node, and apply the changes up to the node's key."""
+        """Copy the subtree of `node`; apply the changes up to the key of `node`."""
         changes = self._changes
         is_changed = self._place < len(changes) and changes[self._place][0] <= node.key
         if not is_changed and node.level and self.builder.can_take(node):
@@ -208,7 +217,7 @@ class _Walk:
                 is_there = is_wanted
             elif is_wanted:
                 self.builder.add_leaf(changed_key, leaf_hash(changed_key))
-        # Do not add the tail, because the builder adds it.
+        # Do not add the tail, because `Builder.finish` adds it.
         if is_there and key != TAIL_KEY:
             self.builder.add_leaf(key, node_hash)
 
@@ -216,9 +225,10 @@ class _Walk:
 def _take_between(
     builder: Builder, node: Node, before: bytes, first: bytes, end: bytes
 ) -> None:
-    """From a subtree, copy the messages with keys in [first, end).
+    """Copy the messages below `node` whose encoded keys are in [first, end).
 
-    `before` is the left neighbour's key, which is less than all keys in the subtree.
+    `before` is less than all keys below `node`: the key of the left neighbour of
+    `node`, or an empty byte string if `node` has no left neighbour.
     """
     if node.key < first or before >= end:
         return

@@ -28,24 +28,27 @@ from sds_core.prolly.proto import batched_sync_pb2 as pb
 from sds_core.prolly.tree import ProllyTree
 
 _MANY_MORE: Final = 6
-"""Minimum ratio at which the client requests messages and does not compare nodes.
+"""From this ratio on, the client requests messages, and compares no further nodes.
 
-The ratio is the number of the server's differing nodes, divided by the number of the
-client's differing nodes. From this ratio on, a comparison of the nodes would cost more
-than a transfer of the common messages.
+The ratio is the number of compared nodes that only the server has, divided by the
+number of compared nodes that only the client has. The client then requests all messages
+below the server's nodes, although it already has some of these messages. A further
+comparison would cost more than their transfer.
 """
 
 
 class BatchedClient:
-    """Finds the messages that only one of two trees has.
+    """Finds the messages that only the client or only the server has.
 
     Args:
-        random_bytes: Function that returns the given number of random bytes, for salts.
-        start_ns, end_ns: The period whose messages are compared: [start_ns, end_ns),
-            Unix ns.
+        tree: The messages of the client.
+        random_bytes: Function that returns as many random bytes as its argument states.
+            The client uses the bytes as salts.
+        start_ns, end_ns: The client compares messages whose time is in
+            [start_ns, end_ns), Unix ns.
 
     Attributes:
-        outcome: The result; None until the synchronisation ends.
+        outcome: The differences; None until the synchronisation ends.
     """
 
     def __init__(
@@ -61,14 +64,18 @@ class BatchedClient:
         self._end_ns = end_ns
         self._limits = limits
         self._own = self._tree = tree.between(start_ns, end_ns)
-        """`_tree` also has the messages that the server sent; `_own` does not."""
+        """`_own` has only the messages of this side.
+
+        `_tree` also has the messages that the server sent in earlier connections.
+        """
         self.outcome: Outcome | None = None
         self._begin(b"")
 
     def start(self) -> Sequence[Frame]:
-        """Return the message that opens a connection. Call `start` for each connection.
+        """Return the first frames of a connection. Call `start` for each connection.
 
-        The server does not resend messages that arrived in an earlier connection.
+        The client keeps the messages that it received in an earlier connection, so the
+        server does not resend them.
         """
         self._tree = self._tree.changed(insert=self._received)
         self._begin(self._random_bytes(SALT_BYTES))
@@ -87,7 +94,7 @@ class BatchedClient:
         return [frame_of(request)]
 
     def receive(self, frame: Frame) -> Sequence[Frame]:
-        """Process an answer of the server; return the next messages.
+        """Process a frame from the server; return the frames to send.
 
         Raises:
             SyncError: The server does not follow the protocol, or refuses the request.
@@ -99,9 +106,9 @@ class BatchedClient:
         self._allowance = Allowance(self._limits)
         self._root: pb.Root | None = None
         self._list: Sequence[Node] | None = None
-        """Nodes whose fingerprints were sent last; None before the first answer."""
+        """Nodes of the list that was sent last; None before the first answer."""
         self._only_here: Sequence[Node] = ()
-        """Nodes that the server does not have."""
+        """Nodes of this side that the server does not have."""
         self._awaits_items = False
         self._received: list[Item] = []
 
@@ -179,7 +186,8 @@ class BatchedClient:
 
     def _finish(self) -> None:
         received = set(self._received)
-        # If the server did not compare nodes, it may send messages that this side has.
+        # If the comparison of nodes ended above the leaves, the server also sends
+        # messages that this side has.
         lacking = [
             item for item in map(unpack, below(self._only_here)) if item not in received
         ]

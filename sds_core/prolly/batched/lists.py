@@ -1,4 +1,4 @@
-"""Encodes lists of nodes for messages, as fingerprints and bitmaps."""
+"""Represents lists of nodes in protocol messages, by fingerprints and bitmaps."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from sds_core.prolly.proto import batched_sync_pb2 as pb
 FINGERPRINT_BYTES: Final = 6
 """Length of a fingerprint, bytes.
 
-One in 2**48 pairs of different nodes has equal fingerprints. If this causes a wrong
-result, the comparison of the root's full hash detects it.
+Two different nodes have equal fingerprints with a probability of 2**-48. If equal
+fingerprints make a result wrong, the client detects the error, because it compares the
+complete root hash.
 """
 
 SALT_BYTES: Final = 16
@@ -28,9 +29,9 @@ class Compared(NamedTuple):
     """Differences between this side's list of nodes and the other side's list.
 
     Attributes:
-        ours: Nodes that the other side does not have.
-        theirs: Bitmap over the other side's list. A bit is 1 if this side lacks the
-            node.
+        ours: Nodes in this side's list that the other side's list lacks.
+        theirs: Bitmap with one bit for each node in the other side's list. A bit is 1
+            if this side's list lacks the node.
     """
 
     ours: Sequence[Node]
@@ -38,17 +39,19 @@ class Compared(NamedTuple):
 
 
 def fingerprint(salt: bytes, merkle: bytes) -> bytes:
-    """Return the fingerprint of a node that has this Merkle hash."""
+    """Return the fingerprint of a node whose Merkle hash is `merkle`."""
     return sha256(salt + merkle).digest()[:FINGERPRINT_BYTES]
 
 
 def fingerprints(salt: bytes, nodes: Iterable[Node]) -> bytes:
-    """Return the fingerprints of nodes as one byte string."""
+    """Return the fingerprints of `nodes`, joined into one byte string."""
     return b"".join(fingerprint(salt, node.merkle) for node in nodes)
 
 
 def compare(salt: bytes, nodes: Sequence[Node], theirs: bytes) -> Compared:
-    """Compare nodes of this side with `theirs`, the other side's fingerprints.
+    """Compare this side's `nodes` with the other side's nodes.
+
+    `theirs` has the fingerprints of the other side's nodes.
 
     Raises:
         BadFrame: The length of `theirs` is not a multiple of `FINGERPRINT_BYTES`.
@@ -71,16 +74,16 @@ def compare(salt: bytes, nodes: Sequence[Node], theirs: bytes) -> Compared:
 
 
 def bitmap(marks: Sequence[bool]) -> bytes:
-    """Return the marks as a bitmap. Zero bytes at its end are omitted."""
+    """Return a bitmap with one bit for each mark, without zero bytes at its end."""
     number = int("".join("01"[mark] for mark in reversed(marks)) or "0", 2)
     return number.to_bytes((number.bit_length() + 7) // 8, "little")
 
 
 def marked(marks: bytes, things: Sequence[_T]) -> list[_T]:
-    """Return the items that a bitmap marks.
+    """Return the `things` whose bits are 1 in the bitmap `marks`.
 
     Raises:
-        BadFrame: The bitmap marks an item after the end of the list.
+        BadFrame: The bitmap has a 1 beyond the bit of the last thing.
     """
     bits = bin(int.from_bytes(marks, "little"))[:1:-1].rstrip("0")
     if len(bits) > len(things):
@@ -93,12 +96,15 @@ def marked(marks: bytes, things: Sequence[_T]) -> list[_T]:
 
 
 def below(nodes: Iterable[Node]) -> Iterable[bytes]:
-    """Return the encoded keys of all messages below nodes."""
+    """Return the encoded keys of all messages below the given nodes."""
     return (key for node in nodes for key in keys_below(node))
 
 
 def tail_children(root: Node) -> list[Sequence[Node]]:
-    """Return the children of each level's tail (last node), from the root downwards."""
+    """Return, for each level above 0, the children of the level's last node (tail).
+
+    The children of the root are first.
+    """
     lists = []
     while root.level:
         lists.append(root.children)
@@ -107,11 +113,13 @@ def tail_children(root: Node) -> list[Sequence[Node]]:
 
 
 def read_items(message: pb.Items, start_ns: int, end_ns: int) -> list[Item]:
-    """Return a message's items. Times must be in [start_ns, end_ns), Unix ns.
+    """Return the items in a protocol message.
+
+    The items' times must be in [start_ns, end_ns), Unix ns.
 
     Raises:
         BadFrame: The message does not have exactly one hash for each time.
-        BadNode: Items are not in order, or their times are out of range.
+        BadNode: Items are repeated or not in order, or their times are out of range.
     """
     hashes = message.message_hashes
     if len(hashes) != HASH_BYTES * len(message.time_differences):

@@ -29,17 +29,20 @@ from sds_core.prolly.proto import batched_sync_pb2 as pb
 from sds_core.prolly.tree import ProllyTree
 
 ITEMS_PER_MESSAGE: Final = 20_000
-"""Maximum number of items per message. The longest message has about 800 kB."""
+"""Maximum number of items in one `pb.Items`, which then has about 800 kB."""
 
 _MOST_SKIPPED: Final = 512
-"""Maximum number of nodes to list after a skipped level: 3 kB of fingerprints."""
+"""The server skips a level only if its list then has at most this number of nodes.
+
+The fingerprints of 512 nodes have 3 kB.
+"""
 
 
 class BatchedServer:
-    """Answers one client on one connection.
+    """Answers the messages of one client on one connection.
 
     Args:
-        tree: The messages of this side, constant during the connection.
+        tree: The messages of this side. All answers are about this tree.
     """
 
     def __init__(self, tree: ProllyTree, limits: Limits = DEFAULT_LIMITS) -> None:
@@ -48,15 +51,20 @@ class BatchedServer:
         self._allowance = Allowance(limits)
         self._salt = b""
         self._root: pb.Root | None = None
-        """The root to send with the next answer; None if it was sent."""
+        """Root to send with the next answer.
+
+        None before the client's first message, and after the root was sent.
+        """
         self._list: Sequence[Node] = ()
-        """Nodes whose fingerprints were sent last."""
+        """Nodes of the list that was sent last."""
 
     def receive(self, frame: Frame) -> Iterable[Frame]:
-        """Return the answer to a message. Iteration creates the answer's frames.
+        """Return the answer to a frame from the client.
+
+        Each frame of the answer is created when the caller iterates over the answer.
 
         Raises:
-            SyncError: The client does not follow the protocol.
+            SyncError: The client does not follow the protocol, or exceeds a limit.
         """
         return map(frame_of, self._answer(message_in(frame)))
 
@@ -94,8 +102,9 @@ class BatchedServer:
             self._allowance.use(len(theirs) // FINGERPRINT_BYTES)
             compared = compare(self._salt, ours, theirs)
             places = range(len(theirs) // FINGERPRINT_BYTES)
-            # The last child of a tail is the tail of the level below. If only this
-            # child differs, compare its children next, which the request contains.
+            # The last child of a tail is the tail of the level below. If no other child
+            # differs, compare the children of the last child next, because the request
+            # contains their fingerprints.
             if not level or marked(compared.theirs, places) != [places[-1]]:
                 return self._step(level, compared)
             level -= 1
@@ -117,14 +126,15 @@ class BatchedServer:
                         skips_level=skips_level,
                     )
                 ]
-        # No nodes are left to compare, or their list is too long for a frame.
+        # Nothing is left to compare, or the list of nodes is too long for a frame.
         return self._items(ours, level, theirs)
 
     def _skip_level(self, level: int) -> bool:
-        """Skip a level if this saves a round trip; return whether a level was skipped.
+        """Replace the nodes of the list by their children if this saves a round trip.
 
-        Without the skip, the server would list the leaves, and the client would need
-        another round trip to request the messages.
+        Return whether the nodes were replaced. If the client lists the leaves, the
+        server can answer with messages. If the server lists the leaves, the client
+        needs another round trip to request messages.
         """
         if self._root is None or level < 2 or level % 2 == 0:
             return False
@@ -161,11 +171,16 @@ class BatchedServer:
 
 
 def _below_tail(request: pb.Open, level: int) -> bytes:
-    """Return the fingerprints of the children of the client's tail on a level."""
+    """Return fingerprints of the client's nodes on `level` that are children of a tail.
+
+    If the client's root is not above `level`, the only node is the client's root,
+    raised to `level`.
+    """
     above = level - request.height
     if above < 0:
         return request.tail_children[-above - 1]
-    # If a node has one child, its Merkle hash is the hash of the child's Merkle hash.
+    # Each level above the root has one node, which has one child. The Merkle hash of
+    # such a node is the hash of its child's Merkle hash.
     return fingerprint(request.salt, hash_at(request.root, above))
 
 
