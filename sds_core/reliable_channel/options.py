@@ -1,6 +1,7 @@
 """Options of a channel (RELIABLE-CHANNEL-API, "Create reliable channel").
 
-The first eleven options and their defaults are those of the document.
+RELIABLE-CHANNEL-API defines the first eleven options of `ReliableChannelOptions` and
+their defaults.
 """
 
 from __future__ import annotations
@@ -19,17 +20,27 @@ from sds_core.reliable_channel.sync_timer import SyncMultipliers
 from sds_core.waku import MAX_META_BYTES, RELIABLE_CHANNEL_META
 
 _NEVER_MS: Final = 2**50
-"""Interval that disables a participant's timer. The channel has its own timers."""
+"""Interval so long that a timer of the SDS participant never expires.
+
+The channel uses its own timers instead.
+"""
 
 _ENVELOPE_BYTES: Final = 1_024
-"""Bytes reserved around a frame for encryption, content topic, RLN proof, protobuf."""
+"""Bytes of a Waku message that are reserved for everything except the SDS frame.
+
+This includes the encryption, the content topic, the RLN proof and protobuf's fields.
+"""
 
 _HOUR_MS: Final = 3_600_000
 _DAY_MS: Final = 24 * _HOUR_MS
 
 
 class RetrievalStrategy(StrEnum):
-    """How missing messages are fetched: from a store, by SDS-R, by both, or never."""
+    """How a channel fetches missing messages.
+
+    STORE: It queries a store. SDS_R: It requests repairs from other participants. BOTH:
+    It does both. NONE: It does neither.
+    """
 
     BOTH = "both"
     STORE = "store"
@@ -38,32 +49,34 @@ class RetrievalStrategy(StrEnum):
 
     @property
     def uses_store(self) -> bool:
-        """Whether missing messages are fetched from a store."""
+        """Whether the channel fetches missing messages from a store."""
         return self in (RetrievalStrategy.BOTH, RetrievalStrategy.STORE)
 
     @property
     def uses_repair(self) -> bool:
-        """Whether the channel requests repairs, and answers others' repair requests."""
+        """Whether the channel requests repairs, and answers repair requests."""
         return self in (RetrievalStrategy.BOTH, RetrievalStrategy.SDS_R)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Limits on all that a channel tracks (document, "Resource exhaustion").
+    """Maximum numbers and sizes of what a channel holds.
 
-    The attributes say what is dropped or refused if a limit is exceeded.
+    Source: RELIABLE-CHANNEL-API, "Resource exhaustion".
 
     Attributes:
-        messages: Own messages that are tracked to report events; the oldest is dropped.
-        retries, retries_bytes: Own chunks that may be sent again; the oldest is
-            dropped.
-        queue, queue_bytes: Frames that wait to be sent. If the queue is full, a new
-            message is refused, and a new retry or repair replaces the oldest retry or
-            repair that waits.
-        intake, intake_bytes: Received messages that wait to be processed; the oldest is
-            dropped, and SDS later notices that it is missing.
-        ephemerals: Received ephemeral messages whose copies are recognised; the oldest
-            is dropped.
+        messages: Own messages for which the channel reports events. If the limit is
+            exceeded, the channel stops tracking the oldest message.
+        retries, retries_bytes: Own chunks that may be sent again. If a limit is
+            exceeded, the channel does not send the oldest chunk again.
+        queue, queue_bytes: Frames and chunks that wait to be sent. If the queue is
+            full, a new message is refused. A new retry or repair replaces the oldest
+            retry or repair in the queue.
+        intake, intake_bytes: Received messages that wait to be processed. If a limit is
+            exceeded, the oldest message is dropped. SDS later notices that this message
+            is missing.
+        ephemerals: Received ephemeral messages that the channel remembers, to recognise
+            copies. If the limit is exceeded, the oldest message is forgotten.
     """
 
     messages: int = 1_000
@@ -75,7 +88,7 @@ class Limits:
     intake_bytes: int = 67_108_864
     ephemerals: int = 1_000
     missing: int = 10_000
-    # More hashes do not fit into the URL and the headers of a REST request to a node.
+    # With more hashes, the URL and headers of a REST request to a node are too long.
     hashes_per_query: int = 50
     pages_per_query: int = 100
     page_size: int = 20  # js-waku's
@@ -90,31 +103,34 @@ class ReliableChannelOptions:
     """Options of a channel. Times are in ms.
 
     Attributes:
-        sync_min_interval_ms: Minimum time between two sync messages in the channel,
-            whoever sends them. With 0, no sync messages are sent.
+        sync_min_interval_ms: Maximum wait until the next sync message, before a factor
+            of `sync_multipliers` applies. Each wait is random. If the value is 0, the
+            channel sends no sync messages.
         retry_interval_ms: Time until an unacknowledged message is sent again.
-        retrieve_frequency_ms: Time between queries for missing messages.
+        retrieve_frequency_ms: Time between two store queries for missing messages.
         sweep_in_buf_interval_ms: Time between sweeps of the incoming buffer.
-        query_on_connect: Whether to query a store after the node has connected to it.
-        process_task_min_elapse_ms: In each period of this length, received messages
-            are processed at most once.
-        timeout_for_lost_messages_ms: Time after which a missing message counts as lost;
-            None or 0 for never.
-        possible_acks_threshold: If this number of filters seem to hold a message, the
-            message is acknowledged.
+        query_on_connect: Whether to query a store for missed messages after the node
+            has connected to the store. Such a query is a "query on connect".
+        process_task_min_elapse_ms: Minimum time between two batches of received
+            messages that the channel processes.
+        timeout_for_lost_messages_ms: Time after which a missing message counts as lost.
+            If None or 0, no missing message counts as lost because of its age.
+        possible_acks_threshold: Number of received Bloom filters that must seem to hold
+            a message before the message counts as acknowledged.
         segmentation: How payloads are split. If None, each payload is sent in one
-            message. If a segment of the configured size does not fit into a frame,
-            segments are shorter.
-        query_on_connect_after_ms: Time after which a query on connect is repeated.
+            message. If a segment of the configured size does not fit into a frame, the
+            channel uses a smaller size.
+        query_on_connect_after_ms: Time after which the channel repeats a query on
+            connect, even if the node stayed connected.
         query_on_connect_range_ms: Maximum age of the messages that a query on connect
             requests.
         max_message_bytes: Maximum length of a Waku message. The routing layer's limit
             is 150 KiB.
         meta: `meta` of every sent Waku message, at most 64 bytes. logos-delivery drops
-            messages with another value than `RELIABLE_CHANNEL_META`; this channel
-            accepts any value.
-        profile: Profile of the SDS participant. The options above override the
-            profile's values.
+            messages whose `meta` is not `RELIABLE_CHANNEL_META`. This channel accepts
+            received messages with any `meta`.
+        profile: Profile of the SDS participant. If another option of the channel sets
+            the same value, the channel's option applies.
     """
 
     sync_min_interval_ms: int = 30_000
@@ -131,7 +147,8 @@ class ReliableChannelOptions:
 
     segmentation: SegmentationOptions | None = field(
         default_factory=lambda: SegmentationOptions(
-            # A sender may need several epochs to send a large message.
+            # If the rate limit delays a sender, it may need several epochs (by default
+            # 10 minutes each) to send all segments of a large message.
             idle_timeout_ms=_HOUR_MS
         )
     )
@@ -147,7 +164,7 @@ class ReliableChannelOptions:
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
-        """Raise ValueError now if a value would cause an error later."""
+        """Raise ValueError if a value is invalid, before the value is used."""
         at_least = {
             "sync_min_interval_ms": 0,
             "retry_interval_ms": 1,
@@ -168,15 +185,16 @@ class ReliableChannelOptions:
                 "allowed"
             )
             raise ValueError(message)
-        # This call checks segmentation and profile. Its errors name the invalid option.
+        # This call checks `segmentation` and `profile`. Its errors name the invalid
+        # option.
         self.fitting_segmentation()
 
     def fitting_segmentation(self) -> SegmentationOptions | None:
-        """Return the segmentation options with segments that fit into a frame.
+        """Return the segmentation options, with segments short enough for a frame.
 
         Raises:
-            ValueError: The SDS participant does not allow a value, or a frame is too
-                small for a segment.
+            ValueError: A value is invalid for the SDS participant, or even the shortest
+                segment does not fit into a frame.
         """
         longest = self.participant_profile().max_content_bytes - HEADER_ROOM_BYTES
         segmentation = self.segmentation
@@ -185,13 +203,14 @@ class ReliableChannelOptions:
         return replace(segmentation, segment_bytes=longest)
 
     def participant_profile(self) -> Profile:
-        """Return the options of the SDS participant.
+        """Return the profile with which the channel makes its SDS participant.
 
-        The participant's timers for retries and sync messages never expire. The
-        channel's own timers consider the connection and the rate limit.
+        In this profile, the participant's timers for retries and sync messages never
+        expire. The channel uses its own timers, because only they consider the
+        connection and the rate limit.
 
         Raises:
-            ValueError: The SDS participant does not allow a value.
+            ValueError: A value is invalid for the SDS participant.
         """
         return replace(
             self.profile,
@@ -212,8 +231,8 @@ class ReliableChannelOptions:
     def js_waku(cls) -> ReliableChannelOptions:
         """Return options that behave like `ReliableChannel` in `@waku/sdk` 0.0.36.
 
-        `ReliableChannel` does not split messages. After it sends a sync message, it
-        doubles the wait for the next sync message.
+        `ReliableChannel` does not split messages. After `ReliableChannel` has sent a
+        sync message, it doubles the wait until the next sync message.
         """
         return cls(
             segmentation=None,
@@ -223,7 +242,9 @@ class ReliableChannelOptions:
 
     @classmethod
     def lip_173(cls) -> ReliableChannelOptions:
-        """Return the default options of LIP-173, a later version of the API.
+        """Return the default options of LIP-173.
+
+        LIP-173 is a later version of RELIABLE-CHANNEL-API.
 
         `LIP_173_NAMES` contains the event names of LIP-173.
         """

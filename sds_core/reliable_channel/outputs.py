@@ -11,11 +11,14 @@ from sds_core.waku import WakuMessage
 
 
 class Dispatch(NamedTuple):
-    """A message to send. Then apply the input `Dispatched` or `DispatchFailed`.
+    """A message to send.
+
+    After the attempt to send the message, apply the input `Dispatched` or
+    `DispatchFailed` to the channel.
 
     Attributes:
         number: Number of the dispatch; the input must contain this number.
-        message_hash: Deterministic hash of the message, 32 bytes.
+        message_hash: Deterministic Waku hash of the message, 32 bytes.
     """
 
     number: int
@@ -25,12 +28,15 @@ class Dispatch(NamedTuple):
 
 
 class StoreRequest(NamedTuple):
-    """A query for one page. Answer it with the input `StoreAnswered` or `StoreFailed`.
+    """A query to a store, for one page of messages.
+
+    After the query, apply the input `StoreAnswered` or `StoreFailed` to the channel.
 
     Attributes:
-        hashes: Hashes to find, 32 bytes each; empty in a query by time.
-        start_ms, end_ms: Earliest and latest time of the messages to find, as set by
-            their senders, Unix ms; 0 in a query by hash.
+        hashes: Waku hashes of the messages to find, 32 bytes each; empty in a query by
+            time.
+        start_ms, end_ms: Earliest and latest time of the messages to find, Unix ms; 0
+            in a query by hash. The time of a message is the time that its sender set.
         cursor: Cursor from the previous page; None to query the first page.
     """
 
@@ -44,12 +50,13 @@ class StoreRequest(NamedTuple):
 
 @dataclass(slots=True)
 class Output:
-    """The outputs of one input. Each list is in the order of creation.
+    """What a channel returns for one input. Each list is in the order of creation.
 
     Attributes:
         message_id: If the input sends a message, the id of the message; otherwise
             empty.
-        ciphertexts: Ciphertexts, to be stored in the journal.
+        ciphertexts: New ciphertexts. A journal must store them, because a replay of the
+            input needs them.
     """
 
     dispatches: list[Dispatch] = field(default_factory=list)

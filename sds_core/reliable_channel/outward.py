@@ -1,10 +1,13 @@
-"""The sending path: dispatches messages in order, when node and rate limit allow it.
+"""The sending path: dispatches messages in order, if node and rate limit allow it.
 
-In the document, the rate limiter is above SDS. Here, it is below SDS, because SDS
-creates retries, sync messages and repairs, which use the same budget. New content gets
-its frame only when it is dispatched, because the frame's causal history needs the final
-hashes of the previous messages. A message also gets its time and its Waku hash when it
-is dispatched, because stores refuse messages whose time is wrong by more than 20 s.
+In RELIABLE-CHANNEL-API, content passes the rate limiter before SDS makes frames of it.
+Here, the rate limiter comes after SDS, because it must also count frames that do not
+contain new content: retries, sync messages and repairs.
+
+SDS makes the frame of new content only when the content is dispatched, because the
+frame's causal history needs the final Waku hashes of the previous messages. A Waku
+message also gets its time and its hash only when it is dispatched, because stores
+refuse messages whose time is wrong by more than 20 s.
 """
 
 from __future__ import annotations
@@ -37,7 +40,8 @@ class Queued(msgspec.Struct, array_like=True, frozen=True):
     """A frame that waits to be dispatched.
 
     Attributes:
-        sds_id: The SDS message id in the frame.
+        sds_id: The SDS message id in the frame; for an ephemeral message, the message
+            id that the application knows.
         payload: The encrypted frame.
     """
 
@@ -47,10 +51,10 @@ class Queued(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Unframed(msgspec.Struct, array_like=True, frozen=True):
-    """A chunk that has no frame yet. It is a part of one of our messages.
+    """A chunk of one of our messages, for which SDS has not made a frame yet.
 
     Attributes:
-        message_id: The id that the application knows.
+        message_id: The message id that the application knows.
     """
 
     message_id: str
@@ -59,7 +63,11 @@ class Unframed(msgspec.Struct, array_like=True, frozen=True):
 
 
 class OutwardState(msgspec.Struct, array_like=True):
-    """State for a snapshot. `under_way` maps numbers to unanswered dispatches."""
+    """State for a snapshot.
+
+    Attributes:
+        under_way: By number of an unanswered dispatch, its frame and Waku hash.
+    """
 
     first: list[Queued]
     again: list[Queued]
@@ -72,8 +80,8 @@ class Outward:
     """Queues and dispatches frames.
 
     Attributes:
-        waits_for_budget: Whether the last call of `release` left frames that wait for
-            the budget.
+        waits_for_budget: Whether the last call of `release` left frames in the queue
+            because of the budget.
     """
 
     def __init__(
@@ -100,24 +108,28 @@ class Outward:
         self.waits_for_budget = False
 
     def __len__(self) -> int:
-        """Return the number of frames and chunks that wait."""
+        """Return the number of frames and chunks that wait to be dispatched."""
         return len(self._first) + len(self._unframed) + len(self._again)
 
     def next_ms(self, now_ms: int) -> float:
-        """When the budget next allows a waiting frame, Unix ms; inf if never."""
+        """When the budget next allows a waiting frame, Unix ms.
+
+        The result is inf if the node is offline, if no frame waits, or if time alone
+        does not change what the budget allows.
+        """
         if not self.is_online or not len(self):
             return inf
         return self._budget.renewed_ms(now_ms)
 
     def has_room(self, frames: int, size_bytes: int) -> bool:
-        """Return whether the queue has room for these further frames."""
+        """Return whether `frames` more frames of this total size fit into the queue."""
         return (
             len(self) + frames <= self._limits.queue
             and self._bytes + size_bytes <= self._limits.queue_bytes
         )
 
     def allows(self, cause: Cause, now_ms: int) -> bool:
-        """Return whether a frame would be dispatched now. This call uses no budget."""
+        """Return whether a new frame would be dispatched now, without counting it."""
         return (
             self.is_online
             and not len(self)
@@ -125,16 +137,16 @@ class Outward:
         )
 
     def has_unframed(self, message_id: str) -> bool:
-        """Return whether a message has chunks that wait for their frames."""
+        """Return whether the queue holds chunks of this message without a frame."""
         return any(chunk.message_id == message_id for chunk in self._unframed)
 
     def wait(self, unframed: Unframed) -> None:
-        """Queue a chunk, which gets its frame when it is dispatched."""
+        """Queue a chunk. SDS makes its frame when the chunk is dispatched."""
         self._bytes += len(unframed.content)
         self._unframed.append(unframed)
 
     def encrypted(self, cause: Cause, sds_id: str, frame: bytes) -> Queued:
-        """Encrypt a frame, and return it in the form for dispatch.
+        """Encrypt a frame, and return it as an entry of the queue.
 
         Raises:
             EncryptionError: The frame cannot be encrypted.
@@ -144,8 +156,8 @@ class Outward:
     def submit(self, cause: Cause, sds_id: str, frame: bytes) -> str | None:
         """Encrypt and queue a frame.
 
-        If the queue is full, drop the oldest waiting retry or repair, and return its
-        SDS id.
+        If the queue is full, remove the oldest retry or repair from it, and return the
+        SDS id of the removed frame. Otherwise, return None.
 
         Raises:
             EncryptionError: The frame cannot be encrypted.
@@ -162,10 +174,10 @@ class Outward:
         return dropped
 
     def withdraw(self, sds_id: str) -> None:
-        """Remove the waiting retries of a message that needs no more retries.
+        """Remove a message's retries from the queue when no more retries are needed.
 
-        A repair is kept, because the participant that requested it still lacks the
-        message.
+        The message's repairs stay in the queue, because the participants that requested
+        them still lack the message.
         """
         kept = [
             queued
@@ -179,9 +191,10 @@ class Outward:
     def release(
         self, now_ms: int, frame: Callable[[Unframed], Queued | None]
     ) -> Iterator[Dispatch]:
-        """Yield the dispatches that node and budget allow now, in order.
+        """Yield, in order, the dispatches that the node and the budget allow now.
 
-        `frame` makes the frame of a chunk; it returns None if the chunk cannot be sent.
+        The function `frame` makes the frame of a chunk, or returns None if the chunk
+        cannot be sent.
         """
         self.waits_for_budget = False
         while self.is_online and len(self):
@@ -212,16 +225,22 @@ class Outward:
         """Return the SDS id of the frame in the dispatch with this number.
 
         Raises:
-            KeyError: The dispatch was answered already.
+            KeyError: The dispatch is already answered, or unknown.
         """
         return self._under_way[number][0].sds_id
 
     def ended(self, number: int) -> tuple[Queued, bytes] | None:
-        """Remove and return an answered dispatch: the frame and the message's hash."""
+        """Remove a dispatch that was answered; return its frame and its Waku hash.
+
+        The result is None if the dispatch was removed before, or is unknown.
+        """
         return self._under_way.pop(number, None)
 
     def requeue(self) -> None:
-        """After a restart, queue content and retries of unanswered dispatches again."""
+        """After a restart, queue the frames of unanswered dispatches again.
+
+        Only content and retries are queued; other frames are dropped.
+        """
         for queued, _ in reversed(self._under_way.values()):
             if queued.cause is Cause.CONTENT:
                 self._bytes += len(queued.payload)
@@ -232,7 +251,7 @@ class Outward:
         self._under_way.clear()
 
     def state(self) -> OutwardState:
-        """Return the waiting and the dispatched frames, for a snapshot."""
+        """Return the queue and the unanswered dispatches, for a snapshot."""
         return OutwardState(
             list(self._first),
             list(self._again),
@@ -261,7 +280,7 @@ class Outward:
             self._content_topic,
             now_ms * _NS_PER_MS,
             meta=self._meta,
-            # Stores need not keep ephemeral messages, because no participant fetches
+            # Stores need not keep ephemeral messages, because no participant queries
             # them.
             ephemeral=queued.cause is Cause.EPHEMERAL,
         )

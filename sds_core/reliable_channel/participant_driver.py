@@ -1,4 +1,4 @@
-"""Calls a channel's SDS participant when a call is due, and handles the events."""
+"""Calls a channel's SDS participant when a call is due, and handles its events."""
 
 from __future__ import annotations
 
@@ -27,11 +27,13 @@ from sds_core.wire import HistoryEntry
 
 
 class ParticipantDriver:
-    """Executes a participant's sweeps, repairs and sync messages when they are due.
+    """Starts a participant's sweeps and sync messages when they are due.
 
     Attributes:
-        sweep_ms, repair_ms: When the sweeps of the incoming buffer and of the repairs
-            are next due, Unix ms; inf before the first start.
+        sweep_ms: When the next sweep of the incoming buffer is due, Unix ms; inf before
+            the first start.
+        repair_ms: When the next sweep of the repairs is due, Unix ms; inf before the
+            first start.
     """
 
     def __init__(
@@ -70,7 +72,7 @@ class ParticipantDriver:
         self.sync_timer.restart(self._options.sync_multipliers.content_sent, now_ms)
 
     def stop(self) -> None:
-        """Stop until the next `start`. No sync message is planned any more."""
+        """Stop until the next `start`, and cancel the planned sync message."""
         self.is_started = False
         self.sync_timer.stop()
 
@@ -86,8 +88,8 @@ class ParticipantDriver:
             self.report(step.events, now_ms, out)
         if self.repair_ms <= now_ms:
             self.repair_ms = now_ms + self._options.profile.repair_sweep_ms
-            # While the node is offline, repairs are discarded: they would be sent too
-            # late.
+            # While the node is offline, repairs are discarded, because they would be
+            # sent too late.
             step = self._participant.sweep_repairs(now_ms)
             if self._outward.is_online:
                 self._sending.submit(step.broadcasts, now_ms, out)
@@ -95,7 +97,8 @@ class ParticipantDriver:
     def sync(self, now_ms: int, out: Output) -> None:
         """Send a sync message if one is due and can be dispatched at once.
 
-        A sync message is not queued, because it would be outdated when it is sent.
+        Sync messages do not wait in a queue, because a waiting sync message becomes
+        outdated.
         """
         if self._sync_ms > now_ms:
             return
@@ -104,8 +107,8 @@ class ParticipantDriver:
         self._sending.release(now_ms, out)
         if not self._outward.allows(Cause.SYNC, now_ms):
             self._restart_sync(multipliers.sync_failed, now_ms)
-            # Repair requests wait for the next sync message. Otherwise, they would wake
-            # the channel repeatedly.
+            # The waiting repair requests are sent with the next planned sync message.
+            # Otherwise, these requests would wake the channel repeatedly.
             self.sync_timer.requests_ms = self.sync_timer.next_ms
             return
         step = self._participant.sync(now_ms)
@@ -134,7 +137,7 @@ class ParticipantDriver:
             return None
 
     def report(self, events: Iterable[sds.Event], now_ms: int, out: Output) -> None:
-        """Handle events of the SDS participant, and emit the channel's events."""
+        """Handle events of the SDS participant; add the channel's events to `out`."""
         multipliers = self._options.sync_multipliers
         for event in events:
             match event:
@@ -147,8 +150,8 @@ class ParticipantDriver:
                 case sds.PossiblyAcknowledged(message_id):
                     self._sending.possibly_acknowledged(message_id, out)
                 case sds.Delivered(_, sender_id, _, content):
-                    # If the channel was restored from an older state, our own messages
-                    # can arrive.
+                    # If the channel was restored from an older state, the participant
+                    # can deliver our own messages. They are ignored.
                     if sender_id != self._participant.participant_id:
                         plain = self._decrypted(content, out)
                         if plain is not None:

@@ -1,8 +1,9 @@
-"""Decides when to query a store for messages missed offline ("Query on connect").
+"""Decides when to query a store for messages that were sent while the node was offline.
 
-A query reads backwards in time, page by page. It stops at a page that contains another
-participant's message with a causal history. Through this history, SDS finds earlier
-missing messages.
+A query on connect reads a store's messages backwards in time, page by page. The query
+stops at a page that contains another participant's message with a causal history,
+because SDS finds earlier missing messages through this history. Source:
+RELIABLE-CHANNEL-API, "Query on connect".
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ from sds_core.reliable_channel.options import ReliableChannelOptions
 _CLOCK_DRIFT_MS = 20_000
 """Maximum error of senders' clocks that stores accept (logos-delivery), ms.
 
-For this time after a query, a store may still receive messages of the queried period.
+After a query, a store may still receive messages whose senders' time is in the queried
+period. So the next query begins this much before the end of that period.
 """
 
 
 class TimeRange(NamedTuple):
-    """The period of senders' times that a query covers, Unix ms."""
+    """The period that a query covers, in times that senders set, Unix ms."""
 
     start_ms: int
     end_ms: int
@@ -32,10 +34,11 @@ class QueryState(msgspec.Struct, array_like=True):
     """State for a snapshot.
 
     Attributes:
-        is_wanted: Whether the next query does not wait for `query_on_connect_after_ms`.
-        done_ms: End of the time that complete queries cover, Unix ms; None before the
-            first complete query.
-        range: The time that the running query covers; None if no query runs.
+        is_wanted: Whether a query was requested. A requested query does not wait until
+            `query_on_connect_after_ms` has passed.
+        done_ms: End of the period that the last successful query covered, Unix ms; None
+            before the first successful query.
+        range: The period that the running query covers; None if no query runs.
     """
 
     is_wanted: bool = True
@@ -46,7 +49,7 @@ class QueryState(msgspec.Struct, array_like=True):
 
 
 class QueryOnConnect:
-    """Decides when a query begins, what time it covers, and when it ends.
+    """Decides when a query begins, which period it covers, and when it ends.
 
     Attributes:
         state: State for a snapshot.
@@ -58,10 +61,14 @@ class QueryOnConnect:
 
     @property
     def next_ms(self) -> float:
-        """When to query a store, if any is available, Unix ms; inf during a query."""
+        """When the next query is due if a store is available, Unix ms.
+
+        The result is inf during a query, or if the option `query_on_connect` is off.
+        """
         if not self._options.query_on_connect or self.state.range is not None:
             return inf
-        # Connections may flap, so queries have a minimum interval.
+        # If a connection is lost and restored often, the minimum interval limits the
+        # number of queries.
         earliest_ms = self.state.began_ms + self._options.retrieve_frequency_ms
         if self.state.is_wanted:
             return earliest_ms
@@ -69,11 +76,11 @@ class QueryOnConnect:
         return max(earliest_ms, self.state.began_ms + after_ms)
 
     def reconnected(self) -> None:
-        """Request a query: a store became available, or the node is online again."""
+        """Request a query, because a store is available or the node is online again."""
         self.state.is_wanted = True
 
     def begin(self, now_ms: int) -> TimeRange:
-        """Begin a query, and return the time that it covers."""
+        """Begin a query, and return the period that it covers."""
         start_ms = max(1, now_ms - self._options.query_on_connect_range_ms)
         if self.state.done_ms is not None:
             start_ms = max(start_ms, self.state.done_ms - _CLOCK_DRIFT_MS)
@@ -85,7 +92,7 @@ class QueryOnConnect:
         return covered
 
     def wants_more(self, *, found_channel: bool, has_next: bool) -> bool:
-        """Process one page; return whether to query for the next page."""
+        """Record that a page has arrived; return whether to query for the next page."""
         if self.state.range is None:
             return False
         self.state.pages_left -= 1
@@ -96,6 +103,6 @@ class QueryOnConnect:
         return False
 
     def failed(self) -> None:
-        """End the query without success, so that another query becomes due."""
+        """Record that the running query failed, and request another query."""
         self.state.range = None
         self.state.is_wanted = True

@@ -1,16 +1,17 @@
 """A budget of messages per epoch (RELIABLE-CHANNEL-API, "Rate limit management").
 
-Every segment, retry, sync message and repair uses one slot of the budget that RLN gives
-a member. A message that exceeds the budget waits in `Outward`, or is dropped.
+RLN allows each member a number of messages per epoch. Every segment, retry, sync
+message, repair and ephemeral message counts as one message. If a message would exceed
+the budget, it waits in `Outward`, or is dropped.
 
     `drop_reason`          first sendings   retries, syncs, repairs   ephemeral messages
     None                   sent             sent                      sent
     RATE_LIMIT_APPROACHED  sent             wait                      dropped
     RATE_LIMIT_REACHED     wait             wait                      dropped
 
-In the rate limit manager's requirements (logos-co/roadmap,
-furps/application/rate_limit_manager.md), these three classes of messages have the
-priorities critical, normal and optional.
+The table has a column for each of three classes of messages. The requirements of the
+rate limit manager (logos-co/roadmap, furps/application/rate_limit_manager.md) call the
+priorities of these classes critical, normal and optional.
 """
 
 from __future__ import annotations
@@ -28,15 +29,16 @@ from sds_core.reliable_channel.errors import StateError
 from sds_core.reliable_channel.events import DropReason
 
 _SHARE_STEPS = 1_000_000
-"""Shares are rounded to multiples of 1 / this number, so 0.7 of 10 is exactly 7."""
+"""Shares are rounded to fractions with this denominator, so 0.7 of 10 is exactly 7."""
 
 
 class Window(StrEnum):
     """The period to which the budget applies.
 
-    EPOCH: As in RLN, epochs begin at multiples of their length since 1970. Around the
-    end of an epoch, two budgets can be spent within a moment. SLIDING: The budget
-    applies to every period that is as long as an epoch.
+    EPOCH: The budget applies to each epoch. As in RLN, epochs begin at multiples of
+    their length since 1970. Around the end of an epoch, the budgets of two epochs can
+    be spent within a short time. SLIDING: The budget applies to every period that is as
+    long as an epoch, whenever the period begins.
     """
 
     EPOCH = "epoch"
@@ -46,9 +48,10 @@ class Window(StrEnum):
 class Urgency(Enum):
     """What happens to a frame if the budget is nearly or completely spent.
 
-    FIRST: A first sending, which waits if the budget is spent. AGAIN: A retry, repair
-    or sync message, which waits if the limit is approached. DROPPABLE: An ephemeral
-    message, which is dropped if the limit is approached.
+    FIRST: A frame with new content waits only if the whole budget is spent. AGAIN: A
+    retry, repair or sync message waits if `approached_share` of the budget is spent.
+    DROPPABLE: An ephemeral message is dropped if `approached_share` of the budget is
+    spent.
     """
 
     FIRST = auto()
@@ -72,15 +75,15 @@ class Budget:
         return None
 
     def renewed_ms(self, now_ms: int) -> float:
-        """Return when waiting messages may be sent, Unix ms; inf if never."""
+        """Return when waiting messages may next be sent, Unix ms; inf if never."""
         return inf
 
     def state(self) -> bytes:
-        """Return the state for `restore` of the same class."""
+        """Return the state as bytes, which `restore` of the same class reads."""
         return b""
 
     def restore(self, state: bytes) -> None:
-        """Continue with the result of `state`."""
+        """Restore the result of `state`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,10 +91,10 @@ class RateLimitOptions:
     """Options of `RateLimit`.
 
     Attributes:
-        messages_per_epoch: Maximum number of messages in an epoch. If it is 0, nothing
-            is sent.
-        approached_share: If this share of the budget, in (0, 1], is spent, the limit
-            counts as approached.
+        messages_per_epoch: The budget: the maximum number of messages in an epoch. If
+            the value is 0, nothing is sent.
+        approached_share: Share of the budget, in (0, 1]. When this share is spent, the
+            limit counts as approached (`DropReason.RATE_LIMIT_APPROACHED`).
     """
 
     # 64/WAKU2-NETWORK: 100 messages in 600 s.
@@ -104,7 +107,7 @@ class RateLimitOptions:
     def __post_init__(self) -> None:
         """Raise ValueError if an option is out of its range."""
         check_least(self, {"messages_per_epoch": 0, "epoch_ms": 1})
-        # With a share of 0, retries would wait forever.
+        # If `approached_share` were 0, retries would wait forever.
         if not 0 < self.approached_share <= 1:
             share = self.approached_share
             message = f"approached_share is {share}, but must be above 0 and at most 1"
@@ -112,26 +115,27 @@ class RateLimitOptions:
 
     @property
     def approached_messages(self) -> int:
-        """The limit counts as approached if this number of messages has been sent."""
+        """Number of sent messages at which the limit counts as approached."""
         share = Fraction(round(self.approached_share * _SHARE_STEPS), _SHARE_STEPS)
         return ceil(share * self.messages_per_epoch)
 
 
 class RateLimit(Budget):
-    """Counts messages against the budget, for all channels of an RLN member.
+    """Limits the messages of all channels of one RLN member to the member's budget.
 
-    Times are Unix ms and never decrease while the process runs. If a restored time is
-    more than an epoch in the future, a clock was wrong, so the time counts as now.
+    Times are Unix ms and never decrease while the process runs. If the latest restored
+    time is more than an epoch in the future, a clock was wrong. In this case, all times
+    in the future count as now.
     """
 
     def __init__(self, options: RateLimitOptions) -> None:
         self._options = options
-        # Times of the messages in the window. They are ascending, unless the clock was
-        # set back.
+        # Times of the messages in the window. The times are ascending, unless the clock
+        # was set back while the process was stopped.
         self._times_ms: deque[int] = deque()
 
     def used(self, now_ms: int) -> int:
-        """Return the number of messages in the window."""
+        """Return the number of messages that were sent in the current window."""
         epoch_ms = self._options.epoch_ms
         times = self._times_ms
         while times and self._freed_ms(times[0]) <= now_ms:
@@ -165,9 +169,9 @@ class RateLimit(Budget):
         return None
 
     def renewed_ms(self, now_ms: int) -> float:
-        """Return when a waiting class of messages may be sent, Unix ms; inf if never.
+        """Return when waiting messages may next be sent, Unix ms; inf if never.
 
-        At this time, the current `drop_reason` ends.
+        If `drop_reason` now returns a reason, this reason ends at the returned time.
         """
         used = self.used(now_ms)
         budget = self._options.messages_per_epoch
@@ -178,11 +182,11 @@ class RateLimit(Budget):
         return self._freed_ms(self._times_ms[used - limit])
 
     def state(self) -> bytes:
-        """Return the state for `restore`."""
+        """Return the state as bytes, which `restore` reads."""
         return msgspec.msgpack.encode(list(self._times_ms))
 
     def restore(self, state: bytes) -> None:
-        """Continue with the result of `state`, even if the options have changed.
+        """Restore the result of `state`, even if the options have changed since then.
 
         Raises:
             StateError: The bytes are not a result of `state`.

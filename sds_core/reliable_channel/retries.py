@@ -1,8 +1,9 @@
-"""Decides when to send our messages again (document, "Message retries").
+"""Decides when to send our unacknowledged messages again.
 
 A message is sent again at a fixed interval, up to the maximum number of retries. The
-interval begins when the network accepts the message, so a message that waits for the
-rate limit is not queued twice.
+interval begins when an attempt to send the message has succeeded or failed. So a
+message that waits for the rate limit is not queued twice. Source: RELIABLE-CHANNEL-API,
+"Message retries".
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from sds_core.reliable_channel.options import ReliableChannelOptions
 
 
 class Retry(msgspec.Struct, array_like=True):
-    """One message that is not acknowledged.
+    """Retry state of one message that is not acknowledged.
 
     Attributes:
         frame: The message's SDS frame, the same for each retry.
@@ -30,7 +31,11 @@ class Retry(msgspec.Struct, array_like=True):
 
 
 class Retries:
-    """Retry timers of our messages. If a limit is exceeded, the oldest is dropped."""
+    """Retry timers of our messages.
+
+    If `Limits.retries` or `Limits.retries_bytes` is exceeded, the timer of the oldest
+    message is dropped.
+    """
 
     def __init__(self, options: ReliableChannelOptions) -> None:
         self._interval_ms = options.retry_interval_ms
@@ -38,19 +43,25 @@ class Retries:
         self._limits = options.limits
         self._retries: dict[str, Retry] = {}
         self._bytes = 0
-        # Times in the heap may be outdated. `Retry.due_ms` is the valid time.
+        # Due times with SDS ids. An entry is outdated if its time is not the
+        # `Retry.due_ms` of this id.
         self._heap: list[tuple[int, str]] = []
 
     @property
     def next_ms(self) -> float:
-        """When the next retry is due, Unix ms; inf if none is planned."""
+        """When the next retry is due, Unix ms; inf if no retry is planned."""
         heap = self._heap
         while heap and not self._is_valid(*heap[0]):
             heappop(heap)
         return heap[0][0] if heap else inf
 
     def add(self, sds_id: str, frame: bytes) -> list[str]:
-        """Add a message on its first sending; return the ids of dropped messages."""
+        """Add a message when it is first sent.
+
+        Returns:
+            The ids of the messages that are not sent again, because a limit is
+            exceeded.
+        """
         self._retries[sds_id] = Retry(frame)
         self._bytes += len(frame)
         dropped, limits = [], self._limits
@@ -65,7 +76,7 @@ class Retries:
         return self._retries[sds_id].frame
 
     def sending_ended(self, sds_id: str, now_ms: int) -> None:
-        """When an attempt to send succeeded or failed, start the retry interval."""
+        """Start the interval until the next retry, after an attempt to send."""
         retry = self._retries.get(sds_id)
         if retry is not None:
             retry.due_ms = now_ms + self._interval_ms
@@ -81,7 +92,7 @@ class Retries:
         """Return the ids to send again now, and the ids that have no retries left.
 
         Call `take_due` only while the node is online, because each retry counts as an
-        attempt.
+        attempt even if it cannot be sent.
         """
         to_send: list[str] = []
         exhausted: list[str] = []
@@ -98,7 +109,7 @@ class Retries:
         return to_send, exhausted
 
     def state(self) -> dict[str, Retry]:
-        """Return all messages, for a snapshot."""
+        """Return the retry state of each message by id, for a snapshot."""
         return self._retries
 
     def restore(self, retries: dict[str, Retry]) -> None:

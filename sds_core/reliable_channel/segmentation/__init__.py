@@ -1,7 +1,7 @@
 """Splits payloads that are too long for one message, and reassembles them.
 
-Each segment has its index, the numbers of segments, and the Keccak-256 hash of the
-whole payload. If the reassembled payload has a different hash, the payload is refused.
+Each segment contains its index, counts of the payload's segments, and the Keccak-256
+hash of the whole payload. A reassembled payload that has a different hash is dropped.
 Parity segments can replace lost segments.
 """
 

@@ -1,24 +1,25 @@
 """Computes Reed-Solomon parity shards in the two codes that senders of segments use.
 
-Both codes evaluate polynomials over GF(256) at points, which are bytes. The codes
-differ in the representation of the field (`field.py`) and in the points:
+In both codes, the shards are values of a polynomial over GF(256) at different points.
+A point is a byte. The codes differ in the representation of the field (`field.py`), and
+in which point belongs to which shard:
 
-- classical (klauspost/reedsolomon without options, status-go): the polynomial has a
-  degree below the number of data shards. The polynomial's value at point i is data
-  shard i, and the value at point data count + j is parity shard j.
-- Leopard (Leopard-RS with 8 bits: nim-segmentation, LIP-243): m is the parity count,
+- The classical code (klauspost/reedsolomon without options, status-go): The polynomial
+  has a degree below the number of data shards. The polynomial's value at point i is
+  data shard i, and the value at point data count + j is parity shard j.
+- Leopard-RS with 8 bits (nim-segmentation, LIP-243): m is the number of parity shards,
   rounded up to a power of two. Parity shard j is the value at point j, and data shard i
-  is the value at point m + i. The values at the points after the data shards are zero.
-  The polynomial has a degree below 256 - m.
+  is the value at point m + i. At all points above those of the data shards, the value
+  is zero. The polynomial has a degree below 256 - m.
 
-Interoperability: the parity shards are byte-identical to those of klauspost/reedsolomon
-1.14.2 in its default form and in its Leopard form with 8 bits
+The parity shards are byte-identical to those that klauspost/reedsolomon 1.14.2 computes
+with its default code, and with its Leopard code with 8 bits
 (tests/vectors/reed_solomon.json). If data count + m exceeds 256, Leopard-RS uses a
-field with 16 bits, which `is_supported` excludes.
+field with 16 bits. This module does not support this field; see `is_supported`.
 
-Libraries for Python are not suitable: zfec is under the GPL, pyeclib allows at most 32
-shards and adds its own headers, reedsolo works byte by byte, and galois is ten times
-slower.
+This module exists because libraries for Python are not suitable. zfec is under the GPL.
+pyeclib allows at most 32 shards and adds its own headers. reedsolo works byte by
+byte, so it is slow. galois is ten times slower than this module.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from sds_core.reliable_channel.segmentation.field import (
 
 
 class ErasureCode(StrEnum):
-    """How parity shards are computed."""
+    """The codes by which parity shards can be computed."""
 
     CLASSICAL = "classical"
     LEOPARD = "leopard"
@@ -49,7 +50,11 @@ LEOPARD_ALIGNMENT_BYTES = 64
 
 
 def is_supported(code: ErasureCode, data_count: int, parity_count: int) -> bool:
-    """Return whether the code's field has enough points for these numbers of shards."""
+    """Return whether this module can compute the code for these numbers of shards.
+
+    GF(256) must have enough points for all shards. For Leopard-RS, there must not be
+    more parity shards than data shards.
+    """
     if data_count < 1 or parity_count < 1:
         return False
     if code is ErasureCode.LEOPARD:
@@ -61,7 +66,7 @@ def is_supported(code: ErasureCode, data_count: int, parity_count: int) -> bool:
 def parity_shards(
     code: ErasureCode, data: Sequence[bytes], parity_count: int
 ) -> list[bytes]:
-    """Return the parity shards of data shards that have equal lengths.
+    """Return the parity shards for data shards. All data shards have the same length.
 
     Raises:
         ValueError: The numbers of shards are not supported.
@@ -79,7 +84,9 @@ def recover(
     data_count: int,
     parity_count: int,
 ) -> list[bytes]:
-    """Return all data shards in order. `data` and `parity` have the available shards.
+    """Return all data shards in order.
+
+    `data` and `parity` contain the available shards by index.
 
     Raises:
         ValueError: Too few shards are available, or the numbers of shards are not
@@ -99,8 +106,8 @@ def recover(
     used = sorted(parity)[: len(missing)]
     length = len(parity[used[0]])
     known = sorted(data)
-    # A parity shard minus the known data shards is the contribution of the missing data
-    # shards.
+    # A parity shard is the sum of the products of all data shards with their factors.
+    # If the known products are subtracted, the sum of the unknown products remains.
     shards = [data[index] for index in known]
     rest = [
         _combine(
@@ -121,11 +128,14 @@ def _field(code: ErasureCode) -> Field:
     return cantor_field() if code is ErasureCode.LEOPARD else polynomial_field()
 
 
-# The cache needs little memory: a matrix has at most 16 KiB, and a channel uses few
-# sizes.
+# The cache needs little memory, because a matrix has at most 16 KiB, and a channel uses
+# few different numbers of shards.
 @lru_cache(maxsize=64)
 def _matrix(code: ErasureCode, data_count: int, parity_count: int) -> tuple[bytes, ...]:
-    """Return the factor of each data shard (column) in each parity shard (row)."""
+    """Return the factors by which data shards are multiplied to get parity shards.
+
+    Each row belongs to a parity shard, and each column to a data shard.
+    """
     if not is_supported(code, data_count, parity_count):
         message = (
             f"{code} cannot make {parity_count} parity shards for {data_count} data "
@@ -136,17 +146,22 @@ def _matrix(code: ErasureCode, data_count: int, parity_count: int) -> tuple[byte
     if code is ErasureCode.CLASSICAL:
         points = range(data_count, data_count + parity_count)
         return tuple(_lagrange(field, data_count, points))
-    # The polynomial has values at all 256 points. For each t < m, the sum of value
-    # times point^t over these points is zero. Each parity shard has a Lagrange
-    # polynomial over the points 0 to m - 1. So the factor of a data shard in a parity
-    # shard is the value of this Lagrange polynomial at the data shard's point.
+    # The code's polynomial f has a degree below 256 - m. So for each polynomial g of a
+    # degree below m, the sum of f(x) g(x) over all 256 points x is zero. If g is the
+    # Lagrange polynomial that is 1 at point j and 0 at the other points below m, this
+    # sum contains only parity shard j and the data shards. So the data shard at point x
+    # has the factor g(x) in parity shard j.
     power = _next_power(parity_count)
     columns = _lagrange(field, power, range(power, power + data_count))
     return tuple(map(bytes, zip(*columns, strict=True)))[:parity_count]
 
 
 def _lagrange(field: Field, count: int, points: range) -> list[bytes]:
-    """Return the values at `points` of the Lagrange polynomials over 0 to count - 1."""
+    """Return the values of Lagrange polynomials, with a row for each of `points`.
+
+    Each column belongs to one of the points 0 to count - 1. The column's polynomial is
+    1 at this point, and 0 at the other points below count.
+    """
     multiples, inverses = field
     basis = range(count)
     denominators = [
@@ -163,7 +178,7 @@ def _lagrange(field: Field, count: int, points: range) -> list[bytes]:
 def _combine(
     field: Field, factors: bytes, shards: Sequence[bytes], length: int
 ) -> bytes:
-    """Multiply each shard by its factor; return the sum. Lengths are equal."""
+    """Return the sum of the shards, each multiplied by its factor."""
     total = np.zeros(length, np.uint8)
     for factor, shard in zip(factors, shards, strict=True):
         total ^= np.frombuffer(shard.translate(field.multiples[factor]), np.uint8)
@@ -171,10 +186,11 @@ def _combine(
 
 
 def _inverse(field: Field, square: Sequence[bytes]) -> list[bytes]:
-    """Return the inverse of a square part of a code's matrix (Gauss-Jordan).
+    """Return the inverse of a square submatrix of a code's matrix.
 
-    Rows need no exchange: every square part of the matrices has an inverse, so the
-    diagonal never has a zero.
+    The method is Gauss-Jordan elimination without exchanges of rows. Exchanges are not
+    needed, because every square submatrix of these matrices has an inverse, so no zero
+    occurs on the diagonal.
     """
     size = len(square)
     multiples, inverses = field

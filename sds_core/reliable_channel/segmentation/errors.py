@@ -1,4 +1,4 @@
-"""Errors of payloads that cannot be split, and of segments that cannot be used.
+"""Errors for payloads that cannot be split, and for segments that cannot be used.
 
     SegmentationError (a ReliableChannelError and ValueError)
     ├── PayloadTooLarge         split: more segments than there may be
@@ -8,7 +8,7 @@
     ├── SetTooLarge             add: its payload cannot be held
     └── PayloadHashMismatch     add: the payload is not the one that was sent
 
-The attributes of an error contain the values that its text states.
+Each value in the text of an error is also an attribute of the error.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from sds_core.reliable_channel.errors import ReliableChannelError
 
 
 class SegmentationError(ReliableChannelError, ValueError):
-    """Base of the errors of segmentation."""
+    """Base class of all errors of this module."""
 
 
 class PayloadTooLarge(SegmentationError):
-    """The payload needs more segments than a payload may have."""
+    """A payload needs more than the maximum number of segments, so it is not split."""
 
     def __init__(self, actual_bytes: int, limit_bytes: int) -> None:
         super().__init__(
@@ -41,7 +41,7 @@ class NotASegment(SegmentationError):
 
 
 class SegmentTooLarge(SegmentationError):
-    """A segment is longer than the transport allows, so it was not read."""
+    """A segment is longer than `max_segment_bytes`, so it is not read."""
 
     def __init__(self, actual_bytes: int, limit_bytes: int) -> None:
         super().__init__(
@@ -52,7 +52,7 @@ class SegmentTooLarge(SegmentationError):
 
 
 class SegmentsDisagree(SegmentationError):
-    """A segment contradicts earlier segments of its payload, so it is dropped."""
+    """A segment contradicts earlier segments of its payload. The segment is dropped."""
 
     def __init__(self, payload_hash: bytes, detail: str) -> None:
         super().__init__(f"a segment of payload {payload_hash.hex()}: {detail}")
@@ -61,7 +61,7 @@ class SegmentsDisagree(SegmentationError):
 
 
 class SetTooLarge(SegmentationError):
-    """The segments of one payload exceed the memory limit, so they are dropped."""
+    """A payload exceeds `max_buffered_bytes`, so all its segments are dropped."""
 
     def __init__(
         self, payload_hash: bytes, actual_bytes: int, limit_bytes: int
@@ -76,7 +76,7 @@ class SetTooLarge(SegmentationError):
 
 
 class PayloadHashMismatch(SegmentationError):
-    """A segment was changed, so the payload has a wrong hash and is dropped."""
+    """A payload does not have the hash that its segments state, so it is dropped."""
 
     def __init__(self, payload_hash: bytes) -> None:
         super().__init__(

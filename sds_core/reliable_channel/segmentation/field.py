@@ -1,8 +1,9 @@
-"""Multiplication tables of GF(256), in the representations that two codes use.
+"""Multiplication tables of GF(256), for the representations that both codes use.
 
-Both representations use the polynomial x^8 + x^4 + x^3 + x^2 + 1. The classical code
-represents an element by its coefficients, and Leopard-RS by its coordinates in a Cantor
-basis. The tables differ, but addition is XOR in both representations.
+Both codes use the field polynomial x^8 + x^4 + x^3 + x^2 + 1. In the classical code, a
+byte contains an element's coefficients. In Leopard-RS, a byte contains an element's
+coordinates in a Cantor basis. So the codes have different multiplication tables, but in
+both codes, the sum of two elements is the XOR of their bytes.
 
 Sources: klauspost/reedsolomon galois.go; catid/leopard LeopardFF8.cpp.
 """
@@ -20,19 +21,19 @@ _CANTOR_BASIS = (1, 214, 152, 146, 86, 200, 88, 230)
 
 
 class Field(NamedTuple):
-    """The tables of one representation. Each table has an entry for each element.
+    """Tables for one representation. Each table has an entry for each element.
 
     Attributes:
         multiples: For each element, its products with all elements, as a table for
             `bytes.translate`.
-        inverses: For each element, its inverse; 0 for 0.
+        inverses: For each element, its multiplicative inverse. The entry of 0 is 0.
     """
 
     multiples: tuple[bytes, ...]
     inverses: bytes
 
     def product(self, elements: Iterable[int]) -> int:
-        """Return the product of elements; 1 without elements."""
+        """Return the product of the elements; 1 if `elements` is empty."""
         return reduce(lambda one, other: self.multiples[one][other], elements, 1)
 
 
@@ -53,7 +54,7 @@ def cantor_field() -> Field:
 
 
 def _field(meaning: bytes) -> Field:
-    # `meaning[byte]` has the coefficients of the element that the byte represents.
+    # `meaning[byte]` contains the coefficients of the element that `byte` represents.
     byte_of = bytes(map(meaning.index, range(ELEMENTS)))
     powers, logarithms = _powers_and_logarithms()
     order = ELEMENTS - 1
@@ -72,7 +73,7 @@ def _field(meaning: bytes) -> Field:
 
 
 def _powers_and_logarithms() -> tuple[list[int], dict[int, int]]:
-    # Every element except 0 is a power of 2.
+    # In coefficients, 2 is the element x. Every element except 0 is a power of x.
     powers = [1]
     while len(powers) < ELEMENTS - 1:
         doubled = powers[-1] << 1

@@ -16,13 +16,16 @@ from sds_core.reliable_channel.segmentation.erasure import (
 from sds_core.wire.segment_header import SegmentLayout
 
 MOST_SEGMENTS: Final = 256
-"""In every layout, a payload has at most this number of data and parity segments."""
+"""Maximum number of a payload's data and parity segments together, in all layouts."""
 
 HEADER_ROOM_BYTES: Final = 128
-"""Maximum bytes of a segment's header; nim-segmentation reserves the same size."""
+"""Bytes that are reserved for a segment's header, as in nim-segmentation."""
 
 _RATE_STEPS = 1_000_000
-"""The parity rate is rounded to multiples of 1 / this number (nim-segmentation)."""
+"""The parity rate is rounded to a fraction with this denominator.
+
+nim-segmentation uses the same denominator.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,27 +33,31 @@ class SegmentationOptions:
     """Options of `Segmenter` and `Reassembler`.
 
     Attributes:
-        layout: Layout of the fields in written segments. All three layouts can be read.
+        layout: Layout of the fields in segments that `Segmenter` writes. `Reassembler`
+            reads all three layouts.
         segment_bytes: Maximum bytes of the payload in one segment, without the header;
-            see `share_bytes`. In nim-segmentation, the value includes a header of up to
-            128 bytes, so 102,400 bytes in nim-segmentation equal 102,272 bytes here.
+            see `share_bytes`. The same option of nim-segmentation includes 128 bytes
+            for the header. So 102,400 bytes in nim-segmentation equal 102,272 bytes
+            here.
         parity_rate: Number of parity segments divided by the number of data segments,
-            in [0, 1]. nim-segmentation also uses 0 (no parity) by default; status-go
-            and LIP-243 use 0.125.
-        parity_from: Minimum number of data segments for which parity is sent. For a
-            single segment, nim-segmentation sends a copy as parity.
+            in [0, 1]. If the value is 0, no parity segments are sent. nim-segmentation
+            has the same default; status-go and LIP-243 use 0.125.
+        parity_from: Minimum number of data segments for which parity segments are sent.
+            If a payload has only one data segment, nim-segmentation sends a copy of the
+            data segment as its parity segment.
         max_segment_bytes: Maximum length of an accepted segment. The default is the
             routing layer's limit.
         max_sets, max_buffered_bytes: Maximum number of incomplete payloads, and maximum
-            size of their segments. Beyond a limit, the least recently updated payload
-            is dropped.
-        idle_timeout_ms: If a payload has no new segment for this time, it is dropped.
+            total size of their segments. If a limit would be exceeded, the incomplete
+            payload that has waited longest for a new segment is dropped.
+        idle_timeout_ms: If no new segment of an incomplete payload arrives within this
+            time, the payload is dropped.
     """
 
     layout: SegmentLayout = SegmentLayout.NIM_SEGMENTATION
-    # RELIABLE-CHANNEL-API, "Message segmentation", requires 102,400 bytes of user
-    # payload. `max_segment_bytes` and the options below it have the defaults of
-    # nim-segmentation. `max_segment_bytes` is also the limit of 64/WAKU2-NETWORK.
+    # RELIABLE-CHANNEL-API, "Message segmentation", requires segments with 102,400 bytes
+    # of user payload. The defaults from `max_segment_bytes` on are those of
+    # nim-segmentation. 64/WAKU2-NETWORK has the same limit as `max_segment_bytes`.
     segment_bytes: int = 102_400
     parity_rate: float = 0.0
     parity_from: int = 2
@@ -76,15 +83,15 @@ class SegmentationOptions:
 
     @property
     def code(self) -> ErasureCode:
-        """The code by which parity segments are computed in the written layout."""
+        """The code by which the parity segments of the option `layout` are computed."""
         return code_of(self.layout)
 
     @property
     def share_bytes(self) -> int:
         """Number of the payload's bytes in each data segment except the last.
 
-        The number is `segment_bytes`. For Leopard-RS, it is rounded down to a multiple
-        of 64.
+        The result is `segment_bytes`. For Leopard-RS, `segment_bytes` is rounded down
+        to a multiple of 64.
         """
         share = self.segment_bytes
         if self.code is ErasureCode.LEOPARD:
@@ -93,20 +100,20 @@ class SegmentationOptions:
 
     @property
     def max_payload_bytes(self) -> int:
-        """Length of the longest payload that can be split."""
+        """Length of the longest payload that can be split, in bytes."""
         counts = range(MOST_SEGMENTS, 0, -1)
         return self.share_bytes * next(filter(self._is_possible, counts))
 
     def data_count(self, payload_bytes: int) -> int:
-        """Return the number of data segments, at least 1, for this payload length."""
+        """Return how many data segments (at least 1) a payload of this length needs."""
         return max(1, -(-payload_bytes // self.share_bytes))
 
     def parity_count(self, data_count: int) -> int:
         """Return how many parity segments are sent for a number of data segments.
 
-        In status-go's layout, the number is rounded down. If the payload would then
-        have too many segments, the number is 0. In other layouts, the number is rounded
-        up. It is at most the number of data segments.
+        In status-go's layout, the result is rounded down. If data and parity segments
+        together would then exceed `MOST_SEGMENTS`, the result is 0. In other layouts,
+        the result is rounded up, but never exceeds the number of data segments.
         """
         if data_count < self.parity_from:
             return 0
@@ -123,6 +130,6 @@ class SegmentationOptions:
 
 
 def code_of(layout: SegmentLayout) -> ErasureCode:
-    """Return the code by which a layout's parity segments are computed."""
+    """Return the code by which the parity segments of a layout are computed."""
     is_status = layout is SegmentLayout.STATUS_GO
     return ErasureCode.CLASSICAL if is_status else ErasureCode.LEOPARD
