@@ -24,8 +24,8 @@ Seconds = Annotated[float, Meta(ge=0, le=LONGEST_S)]
 PositiveSeconds = Annotated[float, Meta(gt=0, le=LONGEST_S)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Name = Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
-# Relays carry Waku messages of at most 150 KB (64/WAKU2-NETWORK). Besides the content,
-# a message contains a bloom filter and a causal history.
+# Maximum below the 150 KB that relays carry (64/WAKU2-NETWORK), because a frame also
+# contains a bloom filter and a causal history.
 Payload = Annotated[int, Meta(ge=1, le=100_000)]
 Count = Annotated[int, Meta(ge=1, le=100_000)]
 
@@ -344,8 +344,8 @@ class BaseScenario(Table, frozen=True, kw_only=True):
         name: name of the scenario.
         description: purpose of the scenario, in one sentence.
         duration_s: length of the period in which new messages are sent.
-        settle_s: length of the period that follows. In this period, participants only
-            retry, repair and sync.
+        settle_s: length of the period that begins when `duration_s` ends. In this
+            period, participants only retry, repair and sync.
         network: links between participants.
         taps: the observers.
     """
