@@ -12,8 +12,9 @@ class Comparison:
     """A figure's true value and the value in the monitor's report.
 
     Attributes:
-        channel: Channel id, or name of a group; empty for the totals.
-        figure: Name in the report. Names of nested objects are joined by dots.
+        channel: Id of the channel, or name of the MVDS group; empty for the totals.
+        figure: Name of the figure in the report. If objects of the report are nested,
+            dots join their names: `ack_latency_ms.definite.sum`.
     """
 
     channel: str
@@ -30,7 +31,10 @@ class Comparison:
 def compare(
     truth: Mapping[str, Any], report: Mapping[str, Any]
 ) -> Iterator[Comparison]:
-    """Yield each figure of a truth with the report's value. Totals come first."""
+    """Yield a comparison for each figure of a truth. Totals come first.
+
+    A channel or group that only the report has also gives a comparison.
+    """
     if "channels" in truth:
         yield from _compared_channels(truth, report)
     for prefix, views in truth.get("views", {}).items():
@@ -62,8 +66,8 @@ def _compared(
 ) -> Iterator[Comparison]:
     for figure, value in _flat(truth):
         if figure == "ack_latencies":
-            # The truth lists all values. A report without details has only their count
-            # and sum.
+            # The truth lists all latencies. A report without details has only their
+            # count and sum, so the sums are compared.
             yield Comparison(
                 channel,
                 "ack_latency_ms.definite.sum",

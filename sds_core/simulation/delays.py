@@ -12,13 +12,17 @@ from numpy.typing import NDArray
 
 from sds_core.reading import Table, contradiction
 
-# The maximum is one hour, because a longer delay would count as a loss.
+# A delay in a scenario is at most one hour, because a frame with a longer delay would
+# count as lost.
 Milliseconds = Annotated[float, Meta(ge=0, le=3_600_000)]
 _PositiveMilliseconds = Annotated[float, Meta(gt=0, le=3_600_000)]
 
 
 class _Distribution(Table, frozen=True, kw_only=True, tag_field="distribution"):
-    """Base of all distributions. The key `distribution` selects one of them."""
+    """Base of all distributions.
+
+    In a scenario, the key `distribution` names the distribution, for example `uniform`.
+    """
 
 
 class Uniform(_Distribution, frozen=True, kw_only=True, tag="uniform"):
@@ -39,7 +43,7 @@ class Uniform(_Distribution, frozen=True, kw_only=True, tag="uniform"):
 
 
 class Exponential(_Distribution, frozen=True, kw_only=True, tag="exponential"):
-    """`least_ms` plus an exponentially distributed time; the sum has mean `mean_ms`."""
+    """Exponential distribution that starts at `least_ms` and has mean `mean_ms`."""
 
     mean_ms: _PositiveMilliseconds
     least_ms: Milliseconds = 0.0
@@ -60,9 +64,9 @@ class Lognormal(_Distribution, frozen=True, kw_only=True, tag="lognormal"):
     """Log-normal distribution: many short delays and few long delays.
 
     Attributes:
-        median_ms: median. Half of the delays are shorter.
-        sigma: standard deviation of the logarithm. With 0.5, one delay in a hundred
-            exceeds three times the median.
+        median_ms: median: half of the delays are shorter.
+        sigma: standard deviation of the natural logarithm of the delays. If it is 0.5,
+            about one delay in a hundred exceeds three times the median.
     """
 
     median_ms: _PositiveMilliseconds

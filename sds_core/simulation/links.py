@@ -18,11 +18,11 @@ Delays = NDArray[np.int64]
 class Links:
     """Links from senders to receivers, with equal settings and independent draws.
 
-    Loss and delay are drawn for every link, even if they are not used. So the random
-    streams do not depend on which participants are present.
+    Each transmission draws a loss and a delay for each receiver, even if the receiver
+    is offline. So the draws do not depend on which participants are present.
 
-    Senders and receivers are given by their index. `name` is the purpose of the random
-    streams.
+    An index identifies a sender or a receiver. `name` is the purpose that selects the
+    random streams (`Streams`).
     """
 
     def __init__(
@@ -42,9 +42,9 @@ class Links:
     ) -> tuple[Flags, Delays]:
         """Send a transmission over the links from a sender to some receivers.
 
-        `elapsed_ms` never decreases between calls. The results are two arrays with one
-        value per receiver: whether the transmission arrives, and its delay in ms, at
-        least 1.
+        `elapsed_ms` is the time since the simulation's start. It must not decrease from
+        call to call. The results are two arrays with one value per receiver: whether
+        the transmission arrives, and its delay in ms, at least 1.
         """
         count = len(receivers)
         loss: float | NDArray[np.float64] = self._loss
@@ -67,8 +67,9 @@ def delay_draws(delay: Delay, generator: Generator) -> Draws[np.int64]:
 class BurstyLinks:
     """Tracks which links are in the bad state of the Gilbert-Elliott model.
 
-    The states follow a Markov chain in continuous time. A link's state is drawn only
-    when it is needed, with the exact probability given the link's last drawn state.
+    A link's state is a Markov chain in continuous time. The state is drawn only when
+    the link carries a transmission. The probability of the bad state follows exactly
+    from the state that was drawn previously and the time since then.
     """
 
     def __init__(
@@ -85,10 +86,14 @@ class BurstyLinks:
         self._chances = Draws(generator.random)
 
     def are_bad(self, sender: int, receivers: Indices, elapsed_ms: int) -> Flags:
-        """Return which links from a sender are in the bad state at a time."""
+        """Return for each receiver whether the link to it is in the bad state.
+
+        `elapsed_ms` is the time since the simulation's start.
+        """
         known_ms, bad = self._known_ms[sender], self._bad[sender]
         since_ms = elapsed_ms - known_ms[receivers]
-        # Weight of the last drawn state, in [0, 1].
+        # How much the previously drawn state affects the new state: from 0 (not at all)
+        # to 1 (the state stays).
         memory = np.exp(self._decay_per_ms * since_ms)
         chance = self._share_bad + (bad[receivers] - self._share_bad) * memory
         now_bad: Flags = self._chances.take(len(receivers)) < chance

@@ -1,8 +1,8 @@
-"""The log of a simulation: everything that happens, as values.
+"""Entries of a simulation's log. Each entry describes something that happened.
 
-The simulator yields entries in order of time. The taps' records and the truth are both
-derived from the entries. Times are Unix ms according to the simulation's clock, unless
-an attribute names the clock of a participant or tap.
+The simulator yields the entries in order of simulation time. The taps' records and the
+truth are both derived from the entries. Times are Unix ms according to the simulation's
+clock, unless an attribute names the clock of a participant or tap.
 """
 
 from __future__ import annotations
@@ -18,25 +18,28 @@ _SPEC = Profile.spec()
 
 PUBSUB_TOPIC = "/waku/2/rs/1/0"
 META = b""
-"""The pubsub topic and `meta` of the Waku message around each frame."""
+"""`meta` of the Waku message around each frame. `PUBSUB_TOPIC` is its pubsub topic."""
 
 
 class Transmission(NamedTuple):
-    """A frame that is sent once to all participants of its channel.
+    """A participant sent a frame to all other participants of its channel.
+
+    A retry or repair of a message is another transmission.
 
     Attributes:
         number: Number of the transmission, counted from 0.
-        by: Participant that sent the frame. If the frame is a repair, its `sender_id`
-            is not this participant, but the message's sender.
+        by: Participant that sent the frame. If the frame is a repair, the frame's
+            `sender_id` is the participant that sent the message first.
         cause: Why the frame was sent. Outside of a simulation, only the sender knows
-            this.
+            the cause, because the frame does not contain it.
         frame: The frame. If a sync frame has a cause other than `Cause.SYNC`, the
-            sender's library treats it as a message: its id stays the same, and enters
-            causal histories.
+            application removed the content from a message of its library. The library
+            treats the frame as a message: retries and repairs have the same message id,
+            and causal histories contain the id.
         value: The frame's bytes. All transmissions of a message have the same bytes.
         waku_hash: Waku message hash of this transmission, `0x` and 64 hex digits.
-        waku_timestamp_ns: the time in the Waku message, according to the sender's
-            clock.
+        waku_timestamp_ns: Timestamp in the Waku message around the frame, according to
+            the sender's clock.
     """
 
     number: int
@@ -51,7 +54,7 @@ class Transmission(NamedTuple):
 
     @property
     def is_of_message(self) -> bool:
-        """Whether the sender's library remembers and repairs the frame as a message."""
+        """Whether the sender's library keeps the frame's message to send it again."""
         return self.cause not in (Cause.SYNC, Cause.EPHEMERAL)
 
 
@@ -76,7 +79,8 @@ class Presence(NamedTuple):
     """A participant joined a channel or left it (churn).
 
     Attributes:
-        is_new: Whether the participant has no state from an earlier presence.
+        is_new: Whether the participant joined with an empty SDS state: for the first
+            time, or after it lost its state. False if it left.
     """
 
     at_ms: int
@@ -88,12 +92,15 @@ class Presence(NamedTuple):
 
 
 class Sighting(NamedTuple):
-    """A tap recorded a transmission. The tap's later records of it are replicas.
+    """A tap recorded a transmission.
+
+    If a tap records a transmission several times, all records but the first are
+    replicas.
 
     Attributes:
-        at_ms: event time of the record, according to the tap's clock.
-        seq: sequence number from the tap, from 1 on. Records lost on the way to Kafka
-            have numbers too.
+        at_ms: Event time of the record, according to the tap's clock.
+        seq: Sequence number that the tap gave the record, from 1 on. A record that is
+            lost on the way to Kafka uses up a number.
     """
 
     at_ms: int
@@ -106,8 +113,9 @@ class Heartbeat(NamedTuple):
     """A tap reports that it is running.
 
     Attributes:
-        at_ms: time according to the tap's clock.
-        seq: sequence number of the tap's last frame; 0 if it had none.
+        at_ms: Time of the heartbeat, according to the tap's clock.
+        seq: Sequence number of the tap's latest record; 0 if the tap has recorded
+            nothing yet.
     """
 
     at_ms: int
@@ -119,7 +127,7 @@ class GapCause(enum.StrEnum):
     """Why a tap did not record transmissions.
 
     DOWN: The tap did not run, and sent no heartbeats. DEAF: The tap ran, but received
-    nothing. RECORD_LOST: A record of the tap did not reach the topic.
+    nothing. RECORD_LOST: A record of the tap did not reach the Kafka topic.
     """
 
     DOWN = "down"
@@ -128,14 +136,16 @@ class GapCause(enum.StrEnum):
 
 
 class TapGap(NamedTuple):
-    """A period in which a tap recorded nothing. It is logged when it begins.
+    """A period from which a tap's records are missing.
 
-    A loss on a link to the tap is not a gap, because it is as normal as a loss on a
-    link to a participant.
+    The entry is logged when the period begins.
+
+    If a link to the tap loses a transmission, no gap is logged, because the links to
+    participants lose transmissions in the same way.
 
     Attributes:
-        at_ms: start of the period, according to the tap's clock.
-        until_ms: exclusive end of the period, according to the tap's clock.
+        at_ms: Start of the period, according to the tap's clock.
+        until_ms: Exclusive end of the period, according to the tap's clock.
     """
 
     at_ms: int

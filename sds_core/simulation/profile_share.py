@@ -1,4 +1,4 @@
-"""Profiles of participants in a scenario: named profiles with changed options."""
+"""Profiles of a scenario's participants: base profiles with changed options."""
 
 from __future__ import annotations
 
@@ -17,21 +17,22 @@ class ProfileShare(Table, frozen=True, kw_only=True):
     """A profile, and the share of a channel's participants that have it.
 
     Attributes:
-        base: the name of the base profile. To reproduce published figures, every
-            base profile has `possible_acks_capped`, as in versions up to 0.14, and
-            "spec" has the repair options of "default". `overrides` can restore the
-            profile's own values.
+        base: the name of the base profile. So that simulations reproduce published
+            figures, the base profiles differ from the profiles of class `Profile`: each
+            has `possible_acks_capped`, as in versions up to 0.14, and "spec" has the
+            repair options of "default". `overrides` can undo the differences.
         share: weight of this share relative to the other shares.
         overrides: values that replace fields of the base profile. `bloom` is a table
             with `capacity` and `error_rate`.
-        library_syncs_every_s: time between two sync messages of the application. If
-            omitted, the application sends none. The application sends an ordinary
-            message through its library, and removes the content before the broadcast.
-            The library treats it as an ordinary message: its id enters causal
-            histories, and other participants repair it. Applications of nim-sds do
-            this. nim-sds itself sends no sync messages: to reproduce this, also set
-            `sync_interval_ms` in `overrides` to more than the simulation's length. All
-            participants of a channel must have the same setting.
+        library_syncs_every_s: time between two sync messages that a participant's
+            application sends. If omitted, the application sends none. To send a sync
+            message, the application sends an ordinary message through its library, and
+            removes the content before the broadcast. So the library treats the sync
+            message as an ordinary message: causal histories contain its id, and other
+            participants repair it. Applications of nim-sds send such sync messages, but
+            nim-sds itself sends none. To simulate nim-sds, also set `sync_interval_ms`
+            in `overrides` to more than the simulation's length. All participants of a
+            channel must have the same `library_syncs_every_s`.
     """
 
     base: Literal["default", "spec", "js_sds", "nim_sds"] = "spec"
@@ -43,7 +44,7 @@ class ProfileShare(Table, frozen=True, kw_only=True):
         """Return the profile.
 
         Raises:
-            TableError: An override is unknown or not allowed.
+            TableError: A key of `overrides` is unknown, or its value is not allowed.
         """
         path = f"{path}.overrides"
         overrides = msgspec.structs.asdict(read(self.overrides, _OVERRIDES, path))
@@ -85,9 +86,13 @@ _CHECKED: dict[Any, Any] = {
     int: Annotated[int, Meta(ge=0)],
     float: Annotated[float, Meta(ge=0)],
 }
-# Allow None: TOML has no such value, but a mapping from another source can have it.
+# If a field of `Profile` can be None, the override can be None, too. TOML has no such
+# value, but a mapping from another source can have it.
 _CHECKED |= {plain | None: checked | None for plain, checked in _CHECKED.items()}
-"""Types of `Profile`'s fields in a table. `Profile` checks the values later."""
+"""For types of `Profile`'s fields, the types that `overrides` must have.
+
+`Profile` later checks further rules.
+"""
 
 _TYPES = get_type_hints(Profile)
 _OVERRIDES = msgspec.defstruct(
@@ -100,4 +105,4 @@ _OVERRIDES = msgspec.defstruct(
     kw_only=True,
     forbid_unknown_fields=True,
 )
-"""Every field of `Profile`; UNSET if the table omits it."""
+"""Struct with all fields of `Profile`. A field that `overrides` omits is UNSET."""

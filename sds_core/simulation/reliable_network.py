@@ -46,7 +46,10 @@ class Transmission(NamedTuple):
 
 
 class Reception(NamedTuple):
-    """A message that reached a participant from its sender or from the store."""
+    """A participant received a message from the message's sender or from the store.
+
+    `by` is the participant that received the message.
+    """
 
     at_ms: int
     by: str
@@ -54,7 +57,8 @@ class Reception(NamedTuple):
 
 
 Loss = Callable[[Transmission, str], bool]
-"""Returns whether a transmission to the participant with a given name is lost."""
+"""Takes a transmission and a participant's name; returns whether the transmission is
+lost on the way to this participant."""
 
 
 class SimulatedStore:
@@ -73,7 +77,10 @@ class SimulatedStore:
             self._messages[message_hash] = message
 
     def page(self, request: StoreRequest, content_topic: str) -> StoreAnswered:
-        """Return a page. If the query is by time, the newest messages come first."""
+        """Return one page of the messages for which a query asks.
+
+        If the query is by time, the newest messages come first.
+        """
         if request.hashes:
             found = [one for one in request.hashes if one in self._messages]
         else:
@@ -98,17 +105,20 @@ class SimulatedStore:
 
 
 class ReliableNetwork:
-    """Carries messages between channels, with loss and delay. Runs channels' timers.
+    """Carries messages between participants, and runs the timers of their channels.
+
+    Messages are lost and delayed as the link's settings define.
 
     Attributes:
         now_ms: Virtual time, Unix ms.
-        events: All events of channels, in order.
-        transmissions: All messages that were sent, in order.
-        receptions: All messages that reached a participant, in order and with repeats,
-            except messages from a store to attached participants (`attach`).
+        events: All events that the participants' channels emitted, in order of time.
+        transmissions: All messages that participants sent, in order of time.
+        receptions: All messages that participants received, in order of time. If a
+            participant receives a message twice, the list has two entries. Messages
+            that attached participants (`attach`) get from a store are not in the list.
         losses: Functions that are called for each transmission and each participant. If
             one of them returns True, the participant does not get the transmission.
-        keeps: Whether the store receives the messages that are sent.
+        keeps: Whether messages that participants send also go to the store.
     """
 
     def __init__(
@@ -124,7 +134,7 @@ class ReliableNetwork:
         self._start_ms = start_ms
         self._agenda = Agenda()
         streams = Streams(seed)
-        # The store is the last receiver.
+        # The store is also a receiver. Its index follows those of the participants.
         self._links = Links(
             link, participants, participants + 1, streams, "reliable channels"
         )
@@ -140,13 +150,16 @@ class ReliableNetwork:
         return self._channels[name]
 
     def join(self, name: str, channel: ReliableChannelCore) -> None:
-        """Connect a participant, or the new process of a restarted participant."""
+        """Add a participant, or the new process of a restarted participant.
+
+        The participant is online at once.
+        """
         self._channels[name] = channel
         self._index.setdefault(name, len(self._index))
         self.connect(name)
 
     def attach(self, name: str, receive: Callable[[Arrived], None]) -> None:
-        """Connect a participant that runs outside of this network.
+        """Add a participant whose channel runs outside of this network.
 
         The network passes messages for the participant to `receive`. To send the
         participant's messages, call `transmit`.
@@ -170,7 +183,7 @@ class ReliableNetwork:
         self.apply(name, ConnectionChanged(is_online=False, has_store=False))
 
     def apply(self, name: str, event: Input) -> Output:
-        """Apply an input to a channel, and execute its outputs."""
+        """Pass an input to a participant's channel, and execute the outputs."""
         channel = self._channels[name]
         if isinstance(event, StoreAnswered):
             self._note(name, *event.messages)
@@ -241,7 +254,8 @@ class ReliableNetwork:
             self._later(wait_ms, partial(self._advance, name, channel))
 
     def _advance(self, name: str, channel: ReliableChannelCore, _: int) -> None:
-        # If a newer plan has replaced this plan, do nothing.
+        # If the channel was replaced, or its deadline is now later, do nothing. Another
+        # call is planned for the new deadline.
         is_present = self._channels.get(name) is channel
         if is_present and channel.next_deadline_ms <= self.now_ms:
             self.apply(name, Advance())

@@ -1,8 +1,8 @@
 """A scenario: all settings of a simulation except its seed and its start.
 
-A scenario is read from a mapping, for example from a TOML file. Keys that end in `_s`
-are durations in seconds, or seconds from the start. Keys that end in `_ms` are
-milliseconds. Shares are in [0, 1].
+A scenario is read from a mapping, for example from a TOML file. If a key ends in `_s`,
+its value is a duration, or a time since the simulation's start, in seconds. If a key
+ends in `_ms`, its value is in milliseconds. Shares are in [0, 1].
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from sds_core.simulation.delays import Delay, Lognormal
 from sds_core.simulation.profile_share import ProfileShare
 from sds_core.text import shown
 
-# The maximum is thirty days, because a longer time is probably in a wrong unit, or
+# The maximum of a time is thirty days. A longer time is probably in a wrong unit, or
 # infinite (TOML allows infinite numbers).
 LONGEST_S = 2_592_000
 Seconds = Annotated[float, Meta(ge=0, le=LONGEST_S)]
 PositiveSeconds = Annotated[float, Meta(gt=0, le=LONGEST_S)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Name = Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
-# Relays carry at most 150 KB (64/WAKU2-NETWORK), including filter and history.
+# Maximum below the 150 KB that relays carry (64/WAKU2-NETWORK), because a frame also
+# contains a bloom filter and a causal history.
 Payload = Annotated[int, Meta(ge=1, le=100_000)]
 Count = Annotated[int, Meta(ge=1, le=100_000)]
 
@@ -44,7 +45,7 @@ class Span(Table, frozen=True, kw_only=True):
             raise contradiction(rule, from_s=self.from_s, until_s=self.until_s)
 
     def holds(self, elapsed_ms: int) -> bool:
-        """Return whether a time since the simulation's start is in the period."""
+        """Return whether the period contains a time since the simulation's start."""
         return self.from_s * 1_000 <= elapsed_ms < self.until_s * 1_000
 
 
@@ -52,7 +53,8 @@ class Spell(Span, frozen=True, kw_only=True):
     """A period in which the rate of messages differs from the usual rate.
 
     Attributes:
-        rate: factor on the usual rate. With 0, no messages are sent.
+        rate: factor by which the usual rate is multiplied. If it is 0, no messages are
+            sent.
     """
 
     rate: Annotated[float, Meta(ge=0, le=1_000)]
@@ -62,16 +64,18 @@ class Traffic(Table, frozen=True, kw_only=True):
     """Who sends messages, when, and how many.
 
     Attributes:
-        mean_interval_s: mean time between two occasions to send. The times are
+        mean_interval_s: mean time between two occasions. At each occasion, one
+            participant sends `burst` messages. The times between occasions are
             exponentially distributed.
-        per: With `participant`, every participant has its own occasions. With
-            `channel`, one random present participant sends at each occasion.
-        burst: number of messages sent at an occasion.
-        burst_spacing_ms: time between messages of a burst.
-        spells: periods with more or less traffic. If two overlap, their rates are
-            multiplied.
-        payload_least_bytes, payload_most_bytes: minimum and maximum length of the
-            content. Lengths are uniformly distributed.
+        per: to what `mean_interval_s` applies. `participant`: each participant has its
+            own occasions. `channel`: the channel has occasions, and at each of them, a
+            random participant that is present sends.
+        burst: number of messages that the participant sends at an occasion.
+        burst_spacing_ms: time between two messages of the same occasion.
+        spells: periods with more or less traffic. If two periods overlap, their rates
+            are multiplied.
+        payload_least_bytes, payload_most_bytes: minimum and maximum length of a
+            message's content. Lengths are uniformly distributed between them.
         ephemeral_share: share of messages that are ephemeral.
     """
 
@@ -85,7 +89,7 @@ class Traffic(Table, frozen=True, kw_only=True):
     ephemeral_share: Share = 0.0
 
     def __post_init__(self) -> None:
-        """Raise ValueError if the minimum is above the maximum."""
+        """Raise ValueError if the minimum length is above the maximum length."""
         least, most = self.payload_least_bytes, self.payload_most_bytes
         if least > most:
             raise contradiction(
@@ -94,16 +98,17 @@ class Traffic(Table, frozen=True, kw_only=True):
 
 
 class LostTail(Table, frozen=True, kw_only=True):
-    """Messages at a channel's end that no other participant ever receives.
+    """The last messages of a channel, which no other participant ever receives.
 
-    A present participant sends these messages when `duration_s` ends.
+    When `duration_s` ends, a participant that is present sends these messages. Their
+    retries and repairs are lost, too.
 
     Attributes:
-        messages: number of these messages.
-        sender_leaves: whether the sender sends nothing afterwards. If the sender stays,
-            its sync messages show the others which messages they lack. Retries and
-            repairs of these messages are lost, too.
-        seen_by_taps: whether taps can receive these messages.
+        messages: number of messages.
+        sender_leaves: whether the sender then leaves the channel and never returns. If
+            the sender stays, its sync messages show the other participants which
+            messages they lack.
+        seen_by_taps: whether taps can receive the messages.
     """
 
     messages: Count = 1
@@ -121,8 +126,9 @@ class ChannelGroup(Table, frozen=True, kw_only=True):
         participants: number of participants in each channel, drawn from the population.
             If omitted, all participants.
         traffic: traffic of each channel.
-        profiles: profiles in each channel. If omitted, the scenario's profiles.
-        lost_tail: lost messages at the end of each channel. If omitted, none.
+        profiles: profiles of the participants in each channel. If omitted, the
+            scenario's profiles.
+        lost_tail: messages that each channel loses at its end. If omitted, none.
     """
 
     name: Name
@@ -145,8 +151,8 @@ class Bursts(Table, frozen=True, kw_only=True):
     Each link alternates between a good and a bad state, independently of other links.
 
     Attributes:
-        mean_good_s: mean duration of the good state, in which the link's `loss`
-            applies.
+        mean_good_s: mean duration of the good state. In this state, `Link.loss` is the
+            share of transmissions that are lost.
         mean_bad_s: mean duration of the bad state.
         loss: share of transmissions that are lost in the bad state.
     """
@@ -160,7 +166,8 @@ class Link(Table, frozen=True, kw_only=True):
     """Loss and delay between two participants, or between a participant and a tap.
 
     Attributes:
-        loss: share of transmissions that are lost, independently of each other.
+        loss: share of transmissions that are lost. Each loss is independent of the
+            others.
         bursts: loss in bursts. If omitted, no bursts occur.
         delay: distribution of the delay. A delay is at least 1 ms.
     """
@@ -173,14 +180,14 @@ class Link(Table, frozen=True, kw_only=True):
 class Partition(Span, frozen=True, kw_only=True):
     """A period in which a group of participants is cut off from the other participants.
 
-    Inside the group, frames still arrive. If outgoing traffic is cut off, the taps do
-    not receive it either.
+    Frames between participants of the group still arrive. If the group's outgoing
+    traffic is cut off, the taps do not receive the group's frames either.
 
     Attributes:
-        participants: number of participants that are cut off. The seed decides which
-            ones.
-        direction: which traffic of these participants is cut off: `outgoing`,
-            `incoming`, or `both`.
+        participants: number of participants in the group. The seed decides which
+            participants are in the group.
+        direction: which traffic of the group is cut off: `outgoing`, `incoming`, or
+            `both`.
     """
 
     participants: Count
@@ -188,12 +195,15 @@ class Partition(Span, frozen=True, kw_only=True):
 
 
 class Network(Link, frozen=True, kw_only=True):
-    """The links between participants. They have equal settings, but separate draws.
+    """The links between participants.
+
+    All links have the same settings, but loss and delay are drawn separately for each
+    link.
 
     Attributes:
         partitions: periods in which participants are cut off.
-        lossless_until_s: until this time, counted from the start, the links lose
-            nothing.
+        lossless_until_s: until this time since the simulation's start, the links lose
+            no transmissions. Partitions still apply.
     """
 
     partitions: tuple[Partition, ...] = ()
@@ -201,23 +211,23 @@ class Network(Link, frozen=True, kw_only=True):
 
 
 class Absences(Table, frozen=True, kw_only=True):
-    """Participants that are sometimes offline, in all their channels at the same time.
+    """Participants that are sometimes offline. They go offline in all their channels.
 
     Attributes:
-        share: share of all participants.
+        share: share of all participants that are sometimes offline.
         mean_present_s: mean time until a present participant leaves.
         mean_away_s: mean time until an absent participant returns.
-        lengths: distribution of these times: `exponential` or `regular`. With
-            `regular`, every time equals its mean, but the first presence has a random
-            length.
+        lengths: distribution of the times online and of the times offline:
+            `exponential` or `regular`. `regular`: every time equals its mean, except
+            the first time online, which has a random length up to the mean.
         least_away_s, most_away_s: minimum and maximum time offline. A drawn time
             outside of these limits is set to the nearer limit.
         fetch_after_s: time from the return until the participant fetches the missed
-            messages from a Store node. If omitted, never.
-        state: SDS state after the return. `restored`: the participant resumes from a
-            snapshot made when it left, as after a restart. `kept`: the state does not
-            change, as when a phone sleeps. `lost`: the state is empty, but the
-            participant's id is the same.
+            messages from a Store node. If omitted, the participant does not fetch them.
+        state: the participant's SDS state after the return. `restored`: the participant
+            resumes from a snapshot made when it left, as after a restart. `kept`: the
+            state does not change, as when a phone sleeps. `lost`: the state is empty,
+            but the participant's id is the same.
     """
 
     share: Share
@@ -230,20 +240,20 @@ class Absences(Table, frozen=True, kw_only=True):
     state: Literal["restored", "kept", "lost"] = "restored"
 
     def __post_init__(self) -> None:
-        """Raise ValueError if the minimum is above the maximum."""
+        """Raise ValueError if the minimum time offline is above the maximum."""
         least, most = self.least_away_s, self.most_away_s
         if least > most:
             raise contradiction(LEAST_ABOVE_MOST, least_away_s=least, most_away_s=most)
 
 
 class Churn(Table, frozen=True, kw_only=True):
-    """Participants that join and leave, in all their channels at the same time.
+    """Participants that join and leave. They join and leave all their channels at once.
 
     Attributes:
-        joining_share: share of participants that join after the start.
+        joining_share: share of participants that join after the simulation's start.
         leaving_share: share of participants that leave forever.
-        absences: participants that leave and return: one table, or several for distinct
-            participants. If omitted, none.
+        absences: participants that leave and return: one table, or several tables. Each
+            table applies to different participants. If omitted, no participant returns.
     """
 
     joining_share: Share = 0.0
@@ -280,8 +290,10 @@ class ClockSkew(Table, frozen=True, kw_only=True):
         mean_jump_interval_s: mean time between two jumps of a clock. The times are
             exponentially distributed. If omitted, no clock jumps.
         jump_ms: maximum jump in either direction. Jumps are uniformly distributed.
-            After a negative jump, the clock stands still until time has caught up.
-        share: share of participants with wrong clocks.
+            A participant's clock never runs backwards: instead of a jump by -5 ms, it
+            stands still for 5 ms.
+        share: share of participants whose clocks have these errors. The other clocks
+            are correct.
     """
 
     offset_ms: Annotated[int, Meta(ge=0, le=31_536_000_000)] = 0
@@ -299,11 +311,11 @@ class Tap(Link, frozen=True, kw_only=True):
         start_s: time when the tap starts.
         heartbeat_interval_s: time between two heartbeats.
         blackouts: periods in which the tap is down: it sends neither records nor
-            heartbeats. Its sequence numbers continue afterwards.
-        deaf: periods in which the tap runs but receives nothing. It still sends
-            heartbeats, and no sequence numbers are missing.
-        record_loss: share of the tap's records that are lost on the way to the topic,
-            so that sequence numbers are missing.
+            heartbeats. After such a period, the tap's sequence numbers continue.
+        deaf: periods in which the tap runs but receives nothing. The tap still sends
+            heartbeats, and its sequence numbers have no gap.
+        record_loss: share of the tap's records that are lost on the way to the Kafka
+            topic. Their sequence numbers are missing from the topic.
         replica_share: share of frames that the tap records twice.
         clock_offset_ms: offset of the tap's clock; positive if the clock is ahead.
         clock_drift_ppm: drift of the tap's clock, millionths; positive if the clock is
@@ -324,14 +336,16 @@ class Tap(Link, frozen=True, kw_only=True):
 
 
 class BaseScenario(Table, frozen=True, kw_only=True):
-    """Settings for all protocols. The module's docstring has the units.
+    """Settings that the scenarios of all protocols have.
+
+    The module's docstring explains the units.
 
     Attributes:
         name: name of the scenario.
         description: purpose of the scenario, in one sentence.
         duration_s: length of the period in which new messages are sent.
-        settle_s: length of the period after `duration_s`, in which participants only
-            retry, repair and sync.
+        settle_s: length of the period that begins when `duration_s` ends. In this
+            period, participants only retry, repair and sync.
         network: links between participants.
         taps: the observers.
     """
@@ -358,10 +372,11 @@ class Scenario(BaseScenario, frozen=True, kw_only=True):
     """Settings of a simulation of SDS.
 
     Attributes:
-        participants: the population from which channels draw their participants.
-        channels: groups of channels. At least one is needed.
-        profiles: profiles of the participants in groups without `profiles`. The shares
-            apply in every channel.
+        participants: size of the population from which channels draw their
+            participants.
+        channels: groups of channels. At least one group is needed.
+        profiles: profiles of the participants in channel groups that have no own
+            `profiles`. The shares apply in every channel of such a group.
         churn: participants that join and leave.
         clocks: errors of the participants' clocks.
     """
@@ -379,8 +394,8 @@ class Scenario(BaseScenario, frozen=True, kw_only=True):
         """Read a scenario.
 
         Raises:
-            TableError: the mapping is not a scenario. The error has position, value and
-                allowed values.
+            TableError: the mapping is not a valid scenario. The error names the invalid
+                value, its position in the mapping, and the allowed values.
         """
         scenario = read(mapping, cls)
         _check_names(scenario)

@@ -1,7 +1,7 @@
-"""The log of a simulation of MVDS: everything that happens, as values.
+"""Entries of the log of a simulation of MVDS. Each describes something that happened.
 
-Times are Unix ms according to the simulation's clock, unless an attribute names another
-clock.
+Times are Unix ms. The times of a tap's entries are according to the tap's clock, and
+all other times according to the simulation's clock.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ class Made(NamedTuple):
 
 
 class Sending(NamedTuple):
-    """A node sent a payload to a peer. Node and peer are hexadecimal ids.
+    """A node sent a payload to a peer.
 
-    `number` is the index of the sending in the simulation, from 0.
+    `sender` and `receiver` are the hexadecimal ids of node and peer. `number` counts
+    the sendings of the simulation, from 0.
     """
 
     number: int
@@ -44,7 +45,7 @@ class Reached(NamedTuple):
 
 
 class AckArrived(NamedTuple):
-    """A node's acknowledgement reached a peer that was waiting for it."""
+    """An acknowledgement that `node` sent reached a peer that was waiting for it."""
 
     at_ms: int
     node: str
@@ -52,7 +53,11 @@ class AckArrived(NamedTuple):
 
 
 class PayloadSighting(NamedTuple):
-    """A tap recorded a sent payload. Later records of the same sending are replicas."""
+    """A tap recorded a sent payload.
+
+    If several records, also of different taps, have the same `sending`, all but the
+    first are replicas.
+    """
 
     at_ms: int
     tap: str

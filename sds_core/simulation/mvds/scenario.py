@@ -1,6 +1,6 @@
 """A scenario of MVDS: all settings of a simulation except its seed and its start.
 
-Units are those of `sds_core.simulation.scenario`.
+The docstring of `sds_core.simulation.scenario` explains the units.
 """
 
 from __future__ import annotations
@@ -21,16 +21,20 @@ class MvdsScenario(BaseScenario, frozen=True, kw_only=True):
     Attributes:
         protocol: Always `mvds`. A file without this key is a scenario of SDS.
         nodes: Number of nodes. Every node is in every group.
-        senders: Number of nodes that create messages, counted from the first node.
+        senders: Number of nodes that create messages. These are the first nodes; the
+            other nodes create none.
         groups: Number of groups.
-        interval_s: Mean time between two messages of a sender in a group. The times are
-            exponentially distributed.
+        interval_s: Mean time between two messages that a sender creates in the same
+            group. The times are exponentially distributed.
         payload_bytes: Length of each message's body, bytes.
-        mode: Whether a node sends its own messages at once, or offers them first.
-        backoff: Times that a node waits before it sends a record again. `document`: 2,
-            4, 8, ..., 128, 2, ... epochs. `linear`: 2, 4, 6, ... epochs, as in the
-            upstream simulation. `deployed`: the times of status-go.
-        epoch_ms: Length of an epoch. Nodes begin their epochs at different times.
+        mode: `batch`: a node sends its own messages at once. `interactive`: a node
+            first offers its own messages.
+        backoff: How long a node waits after each sending of a record before it sends
+            the record again. `document`: 2, 4, 8, ..., 128, 2, ... epochs. `linear`: 2,
+            4, 6, ... epochs, as in the simulation of vacp2p/mvds. `deployed`: the
+            number of epochs that status-go waits.
+        epoch_ms: Length of an epoch. The epochs of different nodes begin at different
+            times.
         forward: Whether a node offers received messages to the other nodes.
     """
 
@@ -50,12 +54,13 @@ class MvdsScenario(BaseScenario, frozen=True, kw_only=True):
         """Read a scenario.
 
         Raises:
-            TableError: The mapping is not a scenario. The error has position, value and
-                allowed values.
+            TableError: The mapping is not a valid scenario. The error names the invalid
+                value, its position in the mapping, and the allowed values.
         """
         scenario = read(mapping, cls)
         most = scenario.nodes
-        # Each node's epochs begin at a different millisecond of `epoch_ms`.
+        # The maximum number of nodes is `epoch_ms`, because the epochs of each node
+        # begin at another millisecond.
         limits = [
             ("senders", scenario.senders, most),
             ("nodes", scenario.nodes, scenario.epoch_ms),

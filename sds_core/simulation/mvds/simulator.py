@@ -1,7 +1,7 @@
 """Simulates nodes of MVDS on one network, in virtual time.
 
-The nodes are those of `sds_core.mvds`. Like an application, the simulator calls a
-node's `tick` in each epoch, and `receive` for each payload that arrives.
+`sds_core.mvds` implements the nodes. The simulator is each node's application: it calls
+the node's `tick` in each epoch, and `receive` for each payload that arrives.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _PEER_BYTES: Final = 8
 def simulate_mvds(
     scenario: MvdsScenario, seed: int, start_ms: int
 ) -> Iterator[MvdsEntry]:
-    """Yield everything that happens, in order of simulation time.
+    """Yield a log entry for each event, in order of simulation time.
 
     The same arguments give the same entries.
     """

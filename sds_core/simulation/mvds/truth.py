@@ -1,4 +1,4 @@
-"""Derives the truth about a simulation of MVDS, as one document."""
+"""Computes from a log of a simulation of MVDS what a correct monitor reports."""
 
 from __future__ import annotations
 
@@ -18,16 +18,20 @@ from sds_core.simulation.mvds.log import (
 )
 
 Heard = Callable[[str, int, int], bool]
-"""Returns whether taps recorded a payload of a node in [start, end], Unix ms."""
+"""Takes a node's id and the start and end of a period (both inclusive), Unix ms;
+returns whether a tap recorded in this period a payload that the node sent."""
 
 DEADLINE_MS = 120_000
 GRACE_MS = 5_000
 
 
 class MessageTruth:
-    """What records show about one message; sometimes, they show only its id.
+    """What the recorded payloads show about one message.
 
-    The class computes what a correct monitor concludes from the recorded payloads
+    If the payloads contain only ACKs, OFFERs and REQUESTs of the message, they show its
+    id, but not its group.
+
+    The class computes what a correct monitor concludes from the payloads
     (docs/figures.md, 14). It does not use the monitor's code.
 
     Attributes:
@@ -38,8 +42,8 @@ class MessageTruth:
         self.group = ""
         self._count: Counter[str] = Counter()
         self._first_ms: int | None = None
-        # Time of the first event of each kind, Unix ms. The key is a node, or a pair of
-        # sender and receiver.
+        # Each dict is for one kind of event. Its keys are nodes, or pairs of sender and
+        # receiver. The value is the time of the key's first event, Unix ms.
         self._held: dict[str, int] = {}
         self._acked: dict[str, int] = {}
         self._acked_to: dict[tuple[str, str], int] = {}
@@ -96,7 +100,7 @@ class MessageTruth:
         self._held.setdefault(sender, at_ms)
 
     def figures(self, heard: Heard, end_ms: int) -> Counter[str]:
-        """Return the figures of the message at the time `end_ms`, Unix ms."""
+        """Return the message's figures as of `end_ms`, Unix ms."""
         count = Counter(self._count)
         count["messages"] = 1
         for receiver, sent_ms in self._addressed.items():
@@ -128,7 +132,7 @@ class MessageTruth:
             return "acknowledged_in_time"
         if end_ms <= due_ms:
             return "in_flight"
-        # The report rounds times down to whole seconds.
+        # The monitor rounds the time of a node's latest payload down to whole seconds.
         from_ms = -(-(sent_ms + GRACE_MS) // 1_000) * 1_000
         holds = self._held.get(receiver, end_ms + 1) <= due_ms
         if heard(receiver, from_ms, due_ms) and not holds:
@@ -179,8 +183,9 @@ _OF_PAYLOADS = ("payloads.all", "payloads.empty", "replicas", "bytes.other")
 class MvdsTruth:
     """Processes log entries in order, and computes what a correct monitor reports.
 
-    Pass exactly those sightings whose records are in the topic, in the topic's order.
-    The taps' clocks must be correct.
+    If a sighting's record is not in the Kafka topic, do not pass the sighting. Pass the
+    other sightings in the order of their records in the topic. The taps' clocks must be
+    correct.
     """
 
     def __init__(self, scenario: str, seed: int) -> None:
@@ -220,9 +225,10 @@ class MvdsTruth:
     def document(self) -> dict[str, Any]:
         """Return the truth in a form that can be written as JSON.
 
-        `views` has the figures of groups, as in the report. `messages` has facts that
-        no report can contain: for each message id, when the message reached each node,
-        and when each node's acknowledgement arrived.
+        The key `views` has the figures of each group, as in the report. The key
+        `messages` has facts that a report cannot contain: for each message id, when the
+        message reached each node, and when an acknowledgement of each node first
+        arrived.
         """
         groups: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for message in self._messages.values():
