@@ -1,8 +1,8 @@
 """Simulates the participants of many channels on one network, in virtual time.
 
-`sds_core.message_channel` implements the participants. The simulator is each
-participant's application: it gives the participant new messages and received frames,
-and calls its `advance` at `next_deadline_ms`.
+`sds_core.message_channel` implements the participants. The simulator acts as
+the application of each participant: it passes new messages and received frames to the
+participant's `MessageChannel`, and calls `advance` when `next_deadline_ms` is reached.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _NANOSECONDS_PER_MS = 1_000_000
 def simulate(scenario: Scenario, seed: int, start_ms: int) -> Iterator[Entry]:
     """Yield a log entry for each event, in order of simulation time.
 
-    The same arguments give the same entries. Memory grows only with the state of the
-    participants, not with the number of entries.
+    The same arguments give the same entries. Memory use depends on the state of the
+    participants, not on the number of entries.
     """
     yield from _Simulation(scenario, seed, start_ms).run()
 
@@ -55,7 +55,8 @@ class _Simulation(World[Entry, Transmission]):
         self._scenario = scenario
         self._attendance = attendance = Attendance(scenario, streams)
         self._lost_tails: dict[str, LostTail] = {}
-        # Ids of messages that the simulated application turns into sync messages.
+        # Ids of messages that become sync messages, because the simulated application
+        # removes their content before the broadcast.
         self._library_syncs: set[str] = set()
         self._names = [f"participant-{index + 1:03}" for index in range(count)]
         skew, total_ms = scenario.clocks, scenario.total_ms
@@ -64,8 +65,9 @@ class _Simulation(World[Entry, Transmission]):
             for name in self._names
         ]
         self._memberships: list[list[Member]] = [[] for _ in range(count)]
-        # Arrivals are planned before messages, so that a participant that joins at the
-        # start is present for the first message.
+        # Actions of the same time run in the order in which they were planned. Arrivals
+        # of participants are planned first, so that a participant that joins at the
+        # start is present when the first message is sent.
         for index in range(count):
             self._plan_change(index, attendance.changes(index))
         for group in scenario.channels:
@@ -116,8 +118,9 @@ class _Simulation(World[Entry, Transmission]):
             channel.members.append(member)
             self._memberships[index].append(member)
             if member.library_syncs_every_ms is not None:
-                # As with real timers, the first syncs of participants are at random
-                # times.
+                # Each participant sends its first sync message at a random time within
+                # its interval, because timers of real participants do not start at the
+                # same time.
                 phase = streams.scalar("library syncs", name, channel_id).random()
                 first_ms = int(phase * member.library_syncs_every_ms)
                 sync = partial(self._library_sync, member)
@@ -270,8 +273,9 @@ class _Simulation(World[Entry, Transmission]):
     def _send(
         self, member: Member, sds: MessageChannel, content: bytes, now_ms: int
     ) -> Step:
-        # Ids decide who repairs a message, and when. If ids depended on the start time,
-        # a simulation with another start time would run differently.
+        # The id of a message decides who repairs the message, and when. If the id
+        # depended on the start time, a simulation with another start time would have
+        # other repairs.
         message_id = f"{member.channel.contents.getrandbits(256):064x}"
         reading_ms = member.clock.reading(now_ms)
         return sds.send(content, reading_ms, message_id=message_id)
@@ -298,14 +302,16 @@ class _Simulation(World[Entry, Transmission]):
         self, member: Member, sds: MessageChannel, broadcast: Broadcast, now_ms: int
     ) -> None:
         channel = member.channel
-        # All receivers share one decoded frame, which consists of plain values.
+        # All receivers share one decoded frame. `detached` replaces the containers of
+        # protobuf with plain values.
         taken = decode(broadcast.value).detached()
         frame, value = taken, broadcast.value
         if broadcast.message_id in self._library_syncs:
             frame = taken._replace(kind=FrameKind.SYNC, content=b"")
             value = encode(frame)
         number = self._next_number()
-        # Each transmission has its own nanoseconds, so that all Waku hashes differ.
+        # The timestamp contains the number of the transmission, so that transmissions
+        # of the same bytes have different Waku hashes.
         timestamp_ns = (
             member.clock.reading(now_ms) * _NANOSECONDS_PER_MS
             + number % _NANOSECONDS_PER_MS
@@ -335,8 +341,8 @@ class _Simulation(World[Entry, Transmission]):
         if lost_tail is None:
             arrives[member.position] = False
             positions = arrives.nonzero()[0]
-            # The next receiver is at the end of the list, because a list removes its
-            # last element fastest.
+            # The receivers are in descending order of arrival time. The next receiver
+            # is the last one, because a list removes its last element fastest.
             positions = positions[delays_ms[positions].argsort(kind="stable")[::-1]]
             members = channel.members
             flight = Flight(
@@ -368,7 +374,8 @@ class _Simulation(World[Entry, Transmission]):
 
     def _wake(self, member: Member, now_ms: int) -> None:
         sds = member.sds
-        # If `wake_ms` differs from `now_ms`, another wake-up has replaced this one.
+        # If `wake_ms` differs from `now_ms`, a wake-up that was planned later has
+        # replaced this wake-up.
         if sds is None or not member.present or member.wake_ms != now_ms:
             return
         member.wake_ms = member.wake_reading_ms = NEVER_MS

@@ -1,6 +1,7 @@
-"""Random streams, one per purpose: draws for one purpose do not affect others.
+"""Provides the agenda of a simulation, and a random stream for each purpose.
 
-For example, an additional tap does not change what the participants receive.
+Draws for one purpose do not change the draws for other purposes. For example, if a
+scenario gets an additional tap, the participants still receive the same frames.
 """
 
 from __future__ import annotations
@@ -20,7 +21,11 @@ Action = Callable[[int], None]
 
 
 class Agenda:
-    """A calendar queue: an entry holds all actions of 1 ms; only entries are sorted."""
+    """Calendar queue, which yields planned actions in order of time.
+
+    One list holds all actions that are planned for the same millisecond, so only the
+    times need sorting.
+    """
 
     __slots__ = ("_days", "_times")
 
@@ -38,11 +43,15 @@ class Agenda:
             day.append(action)
 
     def until(self, end_ms: int) -> Iterator[tuple[int, Action]]:
-        """Yield the actions before `end_ms` in order; an action can add actions."""
+        """Yield each action before `end_ms` with its time, in order of time.
+
+        Actions can be added between two values.
+        """
         times, days = self._times, self._days
         while times and times[0] < end_ms:
             now_ms = heappop(times)
-            # An action may add actions to this list.
+            # The list may grow during this loop, because an action may add actions for
+            # the current time.
             for action in days[now_ms]:
                 yield now_ms, action
             del days[now_ms]
@@ -60,13 +69,13 @@ class Streams:
         self._seed = seed
 
     def scalar(self, *purpose: str) -> Random:
-        """Return the random stream of a purpose; its methods draw single values."""
-        # A simulation must be repeatable, and needs no cryptographically secure
-        # numbers.
+        """Return the random stream of a purpose, to draw single values."""
+        # `Random` is not cryptographically secure, but a simulation needs only
+        # repeatable numbers.
         return Random(self._entropy(purpose))  # noqa: S311
 
     def vector(self, *purpose: str) -> Generator:
-        """Return the random stream of a purpose; its methods can draw arrays."""
+        """Return the random stream of a purpose, to draw single values or arrays."""
         return Generator(PCG64(self._entropy(purpose)))
 
     def _entropy(self, purpose: tuple[str, ...]) -> int:

@@ -34,19 +34,20 @@ class Attendance:
             self._patterns.update(dict.fromkeys(drawn, pattern))
 
     def pattern(self, participant: int) -> Absences | None:
-        """Return a participant's absences; None if it is never temporarily offline."""
+        """Return the settings of a participant's absences; None if it has none."""
         return self._patterns.get(participant)
 
     def changes(self, participant: int) -> Iterator[tuple[int, bool]]:
         """Yield a participant's arrivals and departures, in order of time.
 
-        Each pair has the time, in ms since the start, and whether the participant is
-        present from this time on. The first pair is the participant's arrival. The
-        sequence may be infinite.
+        Each pair consists of a time, in ms since the start, and a flag: whether the
+        participant is present from this time on. The first pair is the participant's
+        arrival. If the participant has absences and never leaves forever, the sequence
+        is infinite.
         """
         random = self._streams.scalar("churn", "times", str(participant))
-        # Both values are drawn even if they are not used, so that a change of one share
-        # does not change other draws.
+        # Both values are drawn even if they are not used, so that a change of
+        # `joining_share` or `leaving_share` does not change later draws.
         join, leave = random.random(), random.random()
         at_ms = join * self._duration_ms if participant in self._joining else 0.0
         end_ms = math.inf
@@ -67,7 +68,8 @@ class Attendance:
             away_s = min(max(away_s, pattern.least_away_s), pattern.most_away_s)
             at_ms += away_s * 1_000
             if at_ms >= end_ms:
-                # The participant is already offline, and does not return.
+                # The participant leaves forever while it is offline, so no further
+                # departure follows.
                 return
             yield int(at_ms), True
         if end_ms < math.inf:
@@ -83,17 +85,18 @@ def _length_s(pattern: Absences, mean_s: float, random: Random) -> float:
 def occasions(
     traffic: Traffic, participants: int, duration_ms: int, random: Random
 ) -> Iterator[int]:
-    """Yield the times at which a message is sent, ascending, in ms since the start.
+    """Yield the times of a channel's occasions to send, in ms since the start.
 
-    All times are less than `duration_ms`. They form a Poisson process whose rate
-    depends on the spells. The method is thinning (Lewis and Shedler, 1979): times are
-    drawn at the highest rate, and each time is kept with a probability in proportion to
-    its rate.
+    The times are in ascending order, and less than `duration_ms`. They form a Poisson
+    process whose rate depends on `traffic.spells`. The method is thinning (Lewis and
+    Shedler, 1979): times are drawn at the highest rate, and each time is kept with a
+    probability in proportion to the rate at this time.
     """
     mean_ms = traffic.mean_interval_s * 1_000
     if traffic.per == "participant":
         mean_ms /= participants
-    # The rate changes only when a spell begins or ends.
+    # The rate changes only when a spell begins or ends, so the highest rate begins at
+    # one of these times or at the start.
     begins = [0.0, *(at for s in traffic.spells for at in (s.from_s, s.until_s))]
     peak = max(_rate(traffic, math.ceil(at_s * 1_000)) for at_s in begins)
     if peak == 0:

@@ -15,7 +15,8 @@ from sds_core.simulation.log import GapCause, Heartbeat, TapGap
 from sds_core.simulation.scenario import BaseScenario
 from sds_core.simulation.streams import Agenda, Draws, Streams
 
-# A tap has its own links. The tap is their only receiver, so its index is 0.
+# Receivers of a tap's links: each tap has its own links, and is their only receiver, so
+# the only index is 0.
 _HERE = np.zeros(1, np.intp)
 
 EntryT = TypeVar("EntryT")
@@ -82,7 +83,7 @@ class Tap(Generic[SentT]):
                 agenda.add(begin_ms, partial(self._miss, end_ms, cause))
 
     def listen(self, sender: int, transmission: SentT) -> None:
-        """Send a transmission to this tap over its link."""
+        """Send a transmission to this tap over the link from the sender to the tap."""
         elapsed_ms = transmission.at_ms - self._start_ms
         arrives, delays_ms = self._links.carry(sender, _HERE, elapsed_ms)
         replicated = self._replicated.take(1)[0] < self._settings.replica_share
@@ -159,7 +160,7 @@ class Network:
         return arrives, delays_ms
 
     def reaches_taps(self, sender: int, elapsed_ms: int) -> bool:
-        """Return whether frames of a participant reach the taps despite partitions."""
+        """Return whether partitions let frames of a participant through to the taps."""
         return not any(
             cut.span.holds(elapsed_ms) and cut.silences(sender)
             for cut in self._partitions
@@ -196,8 +197,8 @@ class _Cut:
 class World(Generic[EntryT, SentT]):
     """Base of a simulation.
 
-    `sighting` makes the log entry for a tap's record. It has the arguments that `Tap`
-    describes for `sighted`.
+    `sighting` returns the log entry for a tap's record. The function is called with the
+    same arguments as `sighted` of `Tap`.
     """
 
     def __init__(

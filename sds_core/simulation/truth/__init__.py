@@ -1,11 +1,13 @@
-"""Ground truth of a simulation: its events, and the report of a correct monitor.
+"""Ground truth of a simulation: what happened, and what a correct monitor reports.
 
-The figures have the same names as in the report. This package counts the figures from
-what only the simulation knows: which transmission each record shows, and which messages
-each participant had received before it composed a frame. The package reads no bloom
-filter. History and requests come from the decoded frame, so the truth cannot reveal
-errors of `sds_core.wire`. To stay simple and independent, the package scans whole
-lists, and imports nothing from `sds_core.observer`.
+The figures have the same names as in a monitor's report. This package counts the
+figures from facts that no monitor knows. For each record, the package knows the
+transmission. For each frame, the package knows which messages the sender had received
+before it composed the frame. The package reads no bloom filter. It takes causal
+histories and repair requests from decoded frames, so a comparison of a report with the
+truth cannot reveal errors of `sds_core.wire`. To stay simple, the package scans whole
+lists. To stay independent of the monitor, the package imports nothing from
+`sds_core.observer`.
 """
 
 from sds_core.simulation.truth.truth import Truth as Truth

@@ -19,7 +19,7 @@ PROBABLE_PARTICIPANTS = 2
 
 
 class Fate(enum.StrEnum):
-    """Final state of a message; the value is its name in the report."""
+    """State of a message; the value is the state's name in the report."""
 
     IN_TIME = "acknowledged_in_time"
     UNACKNOWLEDGED = "unacknowledged"
@@ -28,7 +28,10 @@ class Fate(enum.StrEnum):
 
 
 def acknowledgements_in(view: TapView, end_ms: int) -> dict[str, Any]:
-    """Return a channel's figures as of the clock time `end_ms`, Unix ms."""
+    """Return a channel's figures of acknowledgements as of `end_ms`.
+
+    `end_ms` is a time of the channel's clock, Unix ms.
+    """
     definite_latencies: list[list[str | int]] = []
     probable_latencies_ms: list[int] = []
     fates: Counter[Fate] = Counter()
@@ -39,7 +42,8 @@ def acknowledgements_in(view: TapView, end_ms: int) -> dict[str, Any]:
             definite_latencies.append([message_id, _latency_ms(message, definite)])
         if probable is not None:
             probable_latencies_ms.append(_latency_ms(message, probable))
-        # If both acknowledgements exist, the probable one is earlier.
+        # If a message has both a definite and a probable acknowledgement, the probable
+        # acknowledgement is earlier.
         fates[fate_of(message, view, probable or definite, end_ms)] += 1
     return {
         "acknowledged": {
@@ -53,7 +57,11 @@ def acknowledgements_in(view: TapView, end_ms: int) -> dict[str, Any]:
 
 
 def definite_for(message: SeenFrame, view: TapView) -> SeenFrame | None:
-    """Return the first frame of another sender that names the message."""
+    """Return the frame that definitely acknowledges a message; None if none does.
+
+    This is the first frame from another sender whose causal history names the message.
+    Only frames up to `HORIZON_MS` after the message count.
+    """
     for frame in view.namings.get(message.composition.message_id, ()):
         if frame.clock_ms > message.clock_ms + HORIZON_MS:
             return None
@@ -65,9 +73,9 @@ def definite_for(message: SeenFrame, view: TapView) -> SeenFrame | None:
 def probable_for(
     message: SeenFrame, view: TapView, definite: SeenFrame | None
 ) -> SeenFrame | None:
-    """Return the frame with which a message counts as possibly acknowledged.
+    """Return the frame that makes a message possibly acknowledged; None if none does.
 
-    Only frames before `definite` count. None if no such frame exists.
+    If `definite` is given, only frames before it count.
     """
     others = islice(view.active_others(message), PROBABLE_PARTICIPANTS)
     needed = max(1, sum(1 for _ in others))
@@ -97,11 +105,12 @@ def probable_for(
 def fate_of(
     message: SeenFrame, view: TapView, evidence: SeenFrame | None, end_ms: int
 ) -> Fate:
-    """Return a message's final state; `evidence` is its first acknowledgement."""
+    """Return a message's state at `end_ms`; `evidence` is its first acknowledgement."""
     deadline_ms = message.clock_ms + DEADLINE_MS
     if evidence is not None and evidence.clock_ms <= deadline_ms:
         return Fate.IN_TIME
-    # If the clock is exactly at the deadline, an acknowledgement can still be in time.
+    # If the clock is exactly at the deadline, the next frame can still acknowledge the
+    # message in time.
     if end_ms <= deadline_ms:
         return Fate.IN_FLIGHT
     after = view.between(message.clock_ms, deadline_ms)
@@ -113,8 +122,9 @@ def fate_of(
 def _is_opportunity(frame: SeenFrame, message: SeenFrame, view: TapView) -> bool:
     """Return whether a frame could have acknowledged a message, but does not.
 
-    Neither the frame's filter nor its history holds the message. If the sender's
-    latest return from a long silence is after the message, the frame does not count.
+    If the frame's filter or history contains the message, the result is False. If the
+    frame's sender was silent for long, and returned only after the message was first
+    seen, the result is False too.
     """
     known, message_id = frame.composition.filter, message.composition.message_id
     return (

@@ -1,7 +1,7 @@
 """Which messages participants had received when they composed their frames.
 
-A bloom filter holds the ids that the sender had received when it composed the frame. A
-rebroadcast frame keeps the filter of its first broadcast.
+The bloom filter of a frame holds the ids that the frame's sender had received when it
+composed the frame. All broadcasts of a message have the same filter.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ from sds_core.wire.proto.sds_spec_pb2 import SdsMessage as SpecMessage
 
 
 def sizes_of(dialect: Dialect, value: bytes) -> PartSizes:
-    """Return each part's size: the bytes by which the frame shrinks without the part.
+    """Return the size of each part of a frame, in bytes.
 
-    `value` is a frame of a simulated participant, which encodes each number in the
-    minimum length.
+    The size of a part is the number of bytes by which the frame shrinks if the part is
+    removed. The sizes are correct only if `value` encodes each number in the minimum
+    length, as simulated participants do.
 
     Raises:
-        google.protobuf.message.DecodeError: The value is not a frame of this dialect.
+        google.protobuf.message.DecodeError: `value` is not a frame of this dialect.
     """
     form = SpecMessage if dialect is Dialect.SPEC else NimMessage
     message = form.FromString(value)
@@ -51,8 +52,13 @@ def sizes_of(dialect: Dialect, value: bytes) -> PartSizes:
 def capacity_in(
     frames: Iterable[PartSizes], responses: Iterable[PartSizes]
 ) -> dict[str, Any]:
-    """Return a channel's figures; `responses` are frames that answer requests."""
-    # The zeros are the sums for a channel without frames.
+    """Return how many bytes the frames of a channel have.
+
+    Args:
+        frames: part sizes of all frames of the channel.
+        responses: part sizes of the frames that answer repair requests.
+    """
+    # The zeros are necessary because `zip` yields nothing for a channel without frames.
     parts = PartSizes(*map(sum, zip(PartSizes(0, 0, 0, 0, 0), *frames, strict=True)))
     return {
         "bytes": parts._asdict(),
@@ -68,9 +74,9 @@ class Filter(NamedTuple):
 
     Attributes:
         places: the position, from 0, of each id that the participant added before this
-            moment. The mapping may also have ids that were added after it.
+            moment. The mapping may also contain ids that were added later.
         begin: the position of the oldest id in the filter.
-        end: one more than the position of the newest id.
+        end: one more than the position of the newest id in the filter.
     """
 
     places: Mapping[str, int]
@@ -79,23 +85,24 @@ class Filter(NamedTuple):
     size: BloomParameters
 
     def holds(self, message_id: str) -> bool:
-        """Return whether the filter really held the id, without false positives."""
+        """Return whether the filter holds the id; false positives cannot occur."""
         return self.begin <= self.places.get(message_id, -1) < self.end
 
     def lacks_some_of(self, other: Filter) -> bool:
-        """Return whether this filter lacks an id that another filter holds."""
+        """Return whether this filter lacks an id that `other` holds."""
         is_empty = other.begin == other.end
         if self.places is not other.places:
-            # The participant lost its state between the two filters.
+            # The participant lost its state between the two filters, so the positions
+            # are not comparable.
             ids = islice(other.places, other.begin, other.end)
             return not all(map(self.holds, ids))
         holds_all = self.begin <= other.begin and other.end <= self.end
         return not (is_empty or holds_all)
 
     def false_positive_rate(self) -> float:
-        """Return the mean false-positive rate, in [0, 1].
+        """Return the filter's expected false-positive rate, in [0, 1].
 
-        For a filter of n ids, the rate is (1 - (1 - 1/m)^(k n))^k.
+        For n ids, m bits and k hashes per id, the rate is (1 - (1 - 1/m)^(k n))^k.
         """
         k = self.size.k
         bits_drawn = k * (self.end - self.begin)
@@ -103,7 +110,7 @@ class Filter(NamedTuple):
 
 
 class ReceivedIds:
-    """Ids that a participant received or sent, in order, and its bloom filter."""
+    """Ids that a participant received or sent, in order, and the resulting filter."""
 
     __slots__ = ("_begin", "_kept_ids", "_places", "_profile", "_rollover_ids", "_size")
 
@@ -116,7 +123,7 @@ class ReceivedIds:
         self._begin = 0
 
     def add(self, message_id: str) -> None:
-        """Add an id; a full filter is rebuilt from the newest ids."""
+        """Add an id; if the filter has too many ids, rebuild it from the newest."""
         places = self._places
         places.setdefault(message_id, len(places))
         end = len(places)
@@ -127,8 +134,8 @@ class ReceivedIds:
     def filter(self) -> Filter | None:
         """Return the filter's current content; None if no monitor can read the filter.
 
-        A filter of the specification's dialect does not contain its size, so readers
-        assume the default size.
+        In the specification's dialect, a frame does not contain the size of its filter.
+        A monitor assumes the default size, and cannot read a filter of another size.
         """
         if self._profile.dialect is Dialect.SPEC and self._size != DEFAULT_PARAMETERS:
             return None
@@ -144,13 +151,14 @@ class Named(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Composition:
-    """Content of a frame as its sender composed it, without the encoded bytes.
+    """Fields of a frame as the frame's sender composed them, without encoded bytes.
 
     Attributes:
-        lamport: Lamport timestamp; 0 if the kind has no timestamp.
-        history: messages that the frame depends on, in the frame's order.
-        filter: ids in the frame's filter; None if the frame has no filter.
-        composed_ms: time of the composition, Unix ms.
+        lamport: Lamport timestamp; 0 if frames of this kind have no timestamp.
+        history: entries of the frame's causal history, in the frame's order.
+        filter: ids in the frame's filter; None if the frame has no filter, or if no
+            monitor can read the filter.
+        composed_ms: time at which the sender composed the frame, Unix ms.
     """
 
     dialect: Dialect
@@ -166,17 +174,17 @@ class Composition:
 
     @property
     def has_known_id(self) -> bool:
-        """Whether other frames can name the frame."""
+        """Whether the causal histories of other frames can name this frame."""
         is_nim_sync = self.kind is FrameKind.SYNC and self.dialect is Dialect.NIM
         return self.kind is FrameKind.CONTENT or is_nim_sync
 
     def is_by_other_than(self, other: Composition) -> bool:
-        """Return whether both senders are known and differ."""
+        """Return whether both frames have a known sender, and the senders differ."""
         return "" != self.sender != other.sender != ""
 
 
 class Compositions:
-    """Tracks what participants receive, and derives the content of their frames."""
+    """Tracks the ids that participants receive, and returns frames' compositions."""
 
     def __init__(self) -> None:
         # The keys are channel and participant.
@@ -184,11 +192,16 @@ class Compositions:
         self._received: dict[tuple[str, str], ReceivedIds] = {}
         # The keys are channel, message id, sender and Lamport timestamp.
         self._content: dict[tuple[str, str, str, int], Composition] = {}
-        # All histories that name the same id share one `Named`.
+        # Equal entries of all histories share one `Named`.
         self._named: dict[Named, Named] = {}
 
     def joined(self, presence: Presence) -> None:
-        """Record that a participant joins; its profile has the roll-over limits."""
+        """Record that a participant joins or leaves.
+
+        The method stores the participant's profile, because the profile contains the
+        limits of the filter. If the participant has no earlier state, the method
+        deletes the ids that the participant received before.
+        """
         identity = (presence.channel_id, presence.participant)
         self._profiles[identity] = presence.profile
         if presence.is_new:
@@ -204,7 +217,10 @@ class Compositions:
         return received
 
     def of(self, transmission: Transmission) -> Composition:
-        """Return a transmission's composition; transmissions of one frame share it."""
+        """Return the composition of the frame that is transmitted.
+
+        All transmissions of a message share one composition.
+        """
         frame = transmission.frame
         if not transmission.is_of_message:
             return self._compose(transmission)

@@ -1,4 +1,4 @@
-"""Conclusions about each message from the frames that taps recorded.
+"""What a correct monitor concludes about each message from the recorded frames.
 
 The stories (messages.py) hold what actually happened to each message. A comparison of
 the conclusions with the stories shows how accurate the rules in docs/figures.md are.
@@ -21,8 +21,9 @@ class Episodes:
     """Outcomes of a channel's repair episodes (docs/figures.md, 7).
 
     Attributes:
-        expired: number of episodes that were not answered.
-        responses: copies of requested messages that were recorded in a repair window.
+        expired: number of episodes that ended without a response.
+        responses: copies of requested messages that were recorded within the repair
+            window of the latest request.
     """
 
     response_times_ms: list[int] = field(default_factory=list)
@@ -31,7 +32,10 @@ class Episodes:
 
 
 def episodes_of(view: TapView, end_ms: int) -> Episodes:
-    """Return a channel's episodes as of the clock time `end_ms`, Unix ms."""
+    """Return the outcomes of a channel's repair episodes as of `end_ms`.
+
+    `end_ms` is a time of the channel's clock, Unix ms.
+    """
     episodes = Episodes()
     for message_id in view.requests:
         _follow(message_id, view, end_ms, episodes)
@@ -39,7 +43,7 @@ def episodes_of(view: TapView, end_ms: int) -> Episodes:
 
 
 def repair_in(view: TapView, episodes: Episodes) -> dict[str, Any]:
-    """Return the figures of a channel."""
+    """Return a channel's figures of repairs."""
     asked = [
         (frame.composition.filter, message_id)
         for frame in view.frames

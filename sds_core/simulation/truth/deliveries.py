@@ -19,10 +19,10 @@ _index = attrgetter("index")
 
 
 class Outcome(enum.StrEnum):
-    """Final state of a delivery; the value is its name in the report.
+    """Outcome of a delivery; the value is the outcome's name in the report.
 
-    A retracted delivery was lost before, so the report also counts it as lost. The
-    report does not count open deliveries.
+    The report counts a retracted delivery as lost too, because the delivery was lost
+    before it was retracted. The report does not count open deliveries.
     """
 
     FIRST_PASS = "first_pass"  # noqa: S105 (no password)
@@ -49,7 +49,7 @@ class Delivery(NamedTuple):
 
 
 def deliveries_of(view: TapView) -> Iterator[Delivery]:
-    """Return every delivery of a channel, in the order of the messages."""
+    """Yield every delivery of a channel, in the topic order of the messages."""
     pasts = {
         participant: list(
             zip(_rollovers_ms(frames), returns_ms_of(frames), strict=True)
@@ -63,12 +63,12 @@ def deliveries_of(view: TapView) -> Iterator[Delivery]:
 
 
 def summed(durations_ms: Sequence[int]) -> dict[str, int]:
-    """Return the number and the sum of durations, in the form of the report."""
+    """Return the number and the sum of durations, as an object of the report."""
     return {"count": len(durations_ms), "sum": sum(durations_ms)}
 
 
 def deliveries_in(deliveries: Iterable[Delivery]) -> dict[str, Any]:
-    """Return the figures of a channel."""
+    """Return a channel's figures of deliveries."""
     outcomes: Counter[Outcome] = Counter()
     recoveries_ms: list[int] = []
     for delivery in deliveries:
@@ -134,7 +134,12 @@ def _was_named_before(frame: SeenFrame, view: TapView) -> bool:
 def _is_overdue(
     frame: SeenFrame, lacking: SeenFrame, returns_ms: tuple[int, int]
 ) -> bool:
-    """Return whether a participant had enough time to receive a missing message."""
+    """Return whether a delivery is lost, because `frame` still lacks the message.
+
+    The participant has `LOST_AFTER_MS` to receive the message. This time begins at
+    `lacking`, the first frame that lacks the message. If the participant has returned
+    from exactly one long silence since then, the time begins at the return.
+    """
     latest_ms, one_before_ms = returns_ms
     begins_ms = lacking.at_ms
     if one_before_ms <= lacking.at_ms:
@@ -143,9 +148,10 @@ def _is_overdue(
 
 
 def returns_ms_of(frames: Iterable[SeenFrame]) -> Iterator[tuple[int, int]]:
-    """For each frame, yield the times of the sender's last two returns from silence.
+    """For each frame of a sender, yield the times of the sender's latest two returns.
 
-    The later return is first. 0 means no return.
+    A return is a frame that ends a silence of more than `LOST_AFTER_MS`. The latest
+    return is first in the pair. 0 stands for a return that does not exist.
     """
     last_ms = None
     latest_ms = one_before_ms = 0
@@ -157,10 +163,10 @@ def returns_ms_of(frames: Iterable[SeenFrame]) -> Iterator[tuple[int, int]]:
 
 
 def _could_know(frame: SeenFrame, message: SeenFrame) -> bool:
-    """Return whether a frame was composed late enough to show receipt of a message.
+    """Return whether a sender had time to receive a message before it sent a frame.
 
-    Both frames must have the same dialect. For ephemeral frames, which have no Lamport
-    timestamp, the function returns False.
+    `frame` and `message` must have the same dialect. If `frame` is ephemeral, the
+    result is False, because the frame has no Lamport timestamp.
     """
     return (
         frame.composition.lamport > message.composition.lamport
@@ -169,12 +175,13 @@ def _could_know(frame: SeenFrame, message: SeenFrame) -> bool:
 
 
 def _rollovers_ms(frames: Sequence[SeenFrame]) -> Iterator[int]:
-    """For each frame, yield when the sender's filter last rolled over.
+    """For each frame of a sender, yield when the sender's filter last rolled over.
 
-    The value is 0 if no frame so far shows a roll-over. A frame shows no roll-over if
-    its Lamport timestamp is not above that of the dialect's newest frame. The function
-    compares the actual ids. A monitor sees only bits, and can miss a roll-over if no
-    bit is cleared and no tap mirrored the removed ids.
+    The value is 0 if no frame so far shows a roll-over. A frame can show a roll-over
+    only if its Lamport timestamp is greater than those of the sender's previous frames
+    in the same dialect. The function compares the ids that the filters hold. A monitor
+    sees only the bits of the filters. It can miss a roll-over that clears no bit, if no
+    tap recorded the removed ids.
     """
     rollover_ms = 0
     for frame, has_rolled in zip(frames, rolled_over(frames), strict=True):
@@ -184,7 +191,7 @@ def _rollovers_ms(frames: Sequence[SeenFrame]) -> Iterator[int]:
 
 
 def rolled_over(frames: Iterable[SeenFrame]) -> Iterator[bool]:
-    """Yield for each frame of a participant whether the frame shows a roll-over."""
+    """For each frame of a sender, yield whether it shows a roll-over of the filter."""
     newest: dict[Dialect, SeenFrame] = {}
     for frame in frames:
         has_rolled = False

@@ -18,7 +18,7 @@ DEADLINE_MS = 300_000
 
 
 class Outcome(enum.StrEnum):
-    """Outcome of a gap; the value is its name in the report."""
+    """Outcome of a gap; the value is the outcome's name in the report."""
 
     LATE = "late"
     REPAIRED = "repaired"
@@ -33,7 +33,7 @@ class Gap(NamedTuple):
 
     Attributes:
         naming: the frame whose history opens the gap.
-        arrival: first copy of the message; None if it never arrived.
+        arrival: first copy of the message that a tap recorded; None if no tap did.
     """
 
     message_id: str
@@ -42,7 +42,7 @@ class Gap(NamedTuple):
 
     @property
     def deadline_ms(self) -> int:
-        """Latest clock time at which the message still arrives in time, Unix ms."""
+        """Latest clock time at which an arrival closes the gap in time, Unix ms."""
         return self.naming.clock_ms + DEADLINE_MS
 
 
@@ -56,7 +56,7 @@ def gaps_of(view: TapView, end_ms: int) -> dict[Gap, Outcome]:
 
 
 def gaps_in(gaps: Mapping[Gap, Outcome]) -> dict[str, Any]:
-    """Return the figures of a channel."""
+    """Return a channel's figures of gaps."""
     outcomes = Counter(gaps.values())
     waits_ms: list[int] = []
     retracted = 0
@@ -79,10 +79,11 @@ def gaps_in(gaps: Mapping[Gap, Outcome]) -> dict[str, Any]:
 
 
 def unseen_in(view: TapView) -> Iterator[Gap]:
-    """Yield a gap for each id that, after the warm-up, is named before a tap shows it.
+    """Yield a gap for each id that a history names before a tap shows the message.
 
-    If the named message was sent before the monitor's start, its id is ignored
-    permanently.
+    Only frames after the warm-up open gaps. The first such frame that names an unseen
+    id decides: if it does not prove that the message was sent after the monitor's
+    start, the id never opens a gap.
     """
     if view.began_ms is None:
         return
@@ -90,13 +91,14 @@ def unseen_in(view: TapView) -> Iterator[Gap]:
     l0 = _highest_lamports(view, warm_up_end_ms)
     before = _histories_before(view)
     # The keys are ids that a history named before a tap showed the message. The value
-    # is True if the message was sent after the start.
+    # is True if the id opened a gap, because the message was surely sent after the
+    # monitor's start.
     decided: dict[str, bool] = {}
 
     def is_known(message_id: str, frame: SeenFrame) -> bool:
-        """Return whether a message was surely sent after the start.
+        """Return whether a message was surely sent after the monitor's start.
 
-        Only records up to `frame` count.
+        The function uses only records up to the record of `frame`.
         """
         first = view.shown.get(message_id)
         if first is None or first.index > frame.index:
@@ -110,7 +112,10 @@ def unseen_in(view: TapView) -> Iterator[Gap]:
     ]
 
     def was_held(message_id: str, frame: SeenFrame) -> bool:
-        """Return whether, during the warm-up, a filter of nim-sds held an id."""
+        """Return whether a filter of nim-sds held an id during the warm-up.
+
+        If `frame` has another dialect, the result is False.
+        """
         return frame.composition.dialect is Dialect.NIM and any(
             known is not None and known.holds(message_id) for known in at_start
         )
@@ -136,11 +141,15 @@ def unseen_in(view: TapView) -> Iterator[Gap]:
 
 
 def _histories_before(view: TapView) -> dict[int, tuple[Named, ...]]:
-    """Return the sender's previous history for first copies, by the copies' indices.
+    """Return, for first copies, the history of the same sender's previous first copy.
 
-    A participant's log only grows. A first copy is omitted if, compared to the previous
-    history, its history has fewer entries, another dialect, or no greater Lamport
-    timestamp. It is also omitted if the sender's filter rolled over between the two.
+    The keys are the indices of the later copies. A participant's log only grows, so a
+    pair of copies is omitted in any of these cases:
+
+    - The later copy has another dialect.
+    - The later copy does not have a greater Lamport timestamp.
+    - The later copy's history has fewer entries.
+    - The sender's filter rolled over between the two copies.
     """
     found: dict[int, tuple[Named, ...]] = {}
     for frames in view.first_copies.values():
@@ -194,8 +203,8 @@ def _network_had(gap: Gap, view: TapView) -> bool:
         is_later = frame.index >= gap.naming.index
         if is_later and known is not None and known.holds(gap.message_id):
             shown_by.add(frame.composition.sender)
-    # All histories that name the message's sender name the same participant, so the
-    # first name suffices.
+    # Histories that give the sender of the message all give the same sender, so the
+    # first name in `named_senders` suffices.
     shown_by -= {"", *named_senders[:1]}
     return len(shown_by) >= (1 if named_senders else 2)
 

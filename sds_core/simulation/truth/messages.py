@@ -1,4 +1,4 @@
-"""The story of each message: which participants actually received the message."""
+"""What really happened to each message, such as which participants received it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Sending:
 
 
 class Story:
-    """Story of one message; times are Unix ms.
+    """What happened to one message; times are Unix ms.
 
     Attributes:
         sender: participant that first sent the message; empty before the first sending.
@@ -77,7 +77,7 @@ class Story:
             "sent_ms": self.sendings[0].at_ms if self.sendings else None,
             "transmissions": [sending.document() for sending in self.sendings],
             "received": self.received,
-            # The values are indices in `transmissions`.
+            # The values are indices in the list `transmissions` of this document.
             "received_in": {
                 who: self.sendings.index(sending)
                 for who, sending in self.received_in.items()
@@ -95,7 +95,10 @@ class Story:
 
 
 class Messages:
-    """Follows the transmissions of messages (`is_of_message`) in every channel."""
+    """Collects the story of each message in every channel.
+
+    `Transmission.is_of_message` decides whether a transmission belongs to a message.
+    """
 
     def __init__(self) -> None:
         self._stories: defaultdict[str, defaultdict[str, Story]] = defaultdict(
@@ -104,7 +107,8 @@ class Messages:
         self._sendings: dict[int, Sending] = {}
         # Last transmission that reached a participant, by channel and participant.
         self._arrived: dict[tuple[str, str], Sending] = {}
-        # Stories share these sets, so a set is never modified, only replaced.
+        # The present participants of each channel. Stories keep these sets, so a set is
+        # never modified, only replaced.
         self._present: defaultdict[str, frozenset[str]] = defaultdict(frozenset)
 
     def moved(self, presence: Presence) -> None:
@@ -129,7 +133,7 @@ class Messages:
         story.sendings.append(sending)
 
     def sighted(self, sighting: Sighting) -> None:
-        """Record that a tap recorded a transmission."""
+        """Add a tap to the taps that recorded a transmission."""
         sending = self._sendings.get(sighting.transmission.number)
         if sending is not None:
             sending.seen_by.add(sighting.tap)
@@ -171,6 +175,6 @@ class Messages:
         return self._stories[channel_id]
 
     def document(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield each channel with its messages by id, as JSON values."""
+        """Yield each channel's id, and its stories as JSON values, by message id."""
         for channel_id, stories in self._stories.items():
             yield channel_id, {key: story.document() for key, story in stories.items()}

@@ -1,6 +1,7 @@
 """The records of taps for one channel, in the order of the topic (docs/figures.md, 2).
 
-Each record refers to its transmission, which identifies the copy and the message.
+Each record contains the number of the transmission that it shows. Records with the same
+number are replicas of each other.
 """
 
 from __future__ import annotations
@@ -19,14 +20,17 @@ from sds_core.simulation.truth.composition import Composition
 from sds_core.wire import Dialect, FrameKind, PartSizes
 
 HORIZON_MS = 3_600_000
-"""Evidence about a message counts only this long after the first copy, ms."""
+"""Time after a message's first copy in which evidence about the message counts, ms."""
 
 REPAIR_WINDOWS_MS = {Dialect.SPEC: 135_000, Dialect.NIM: 315_000}
-"""Maximum time from a request to its response, ms: T_max + sweep + transport."""
+"""Maximum time from a request to its response, for each dialect, ms.
+
+The time is the sum of T_max, the interval of sweeps, and the transport time.
+"""
 
 
 class Copy(enum.Enum):
-    """How a frame that is not a replica relates to previous frames."""
+    """How a frame that is not a replica relates to previous frames with its id."""
 
     FIRST = enum.auto()
     REBROADCAST = enum.auto()
@@ -55,10 +59,11 @@ class SeenFrame:
         at_ms: record time, Unix ms; latencies are differences of record times.
         clock_ms: the channel's clock when the frame is read, Unix ms. Deadlines are
             compared with this clock.
-        cause: why the frame was sent; in reality, only the sender knows this.
-        is_old: whether the frame's message was first seen more than `HORIZON_MS` ago.
-            The history and the filter of an old frame show nothing new, because they
-            are as old as the message.
+        cause: why the frame was sent. Outside of a simulation, only the sender knows
+            this.
+        is_old: whether the frame's message was first seen more than `HORIZON_MS` before
+            this frame. The history and the filter of an old frame show nothing new,
+            because they are as old as the message.
     """
 
     index: int
@@ -78,12 +83,13 @@ class TapView:
     """The frames of one channel.
 
     Attributes:
-        began_ms: the clock at the first record; None if no record exists.
+        began_ms: the channel's clock at the first record, Unix ms; None if no record
+            exists.
         sizes: part sizes, in bytes, of each frame that is not a replica.
         frames: frames in topic order, without replicas.
-        messages: first copies of content, by id, in topic order.
-        shown: first copies of content and of nim-sds sync frames, by id. Histories name
-            these sync frames, and participants repair them.
+        messages: first copies of content messages, by id, in topic order.
+        shown: for each id, the first content frame or sync frame of nim-sds with the
+            id. Histories name sync frames of nim-sds, and participants repair them.
         first_copies: for each known sender, the first copies of its frames of all
             kinds.
         copies: for each id, the first copy and its rebroadcasts.
@@ -117,16 +123,19 @@ class TapView:
                 self._take(record)
 
     def between(self, first_ms: int, last_ms: int) -> Sequence[SeenFrame]:
-        """Return the frames from `first_ms` to `last_ms` inclusive, except old ones."""
+        """Return the frames with a clock time from `first_ms` to `last_ms` inclusive.
+
+        Old frames (`is_old`) are omitted.
+        """
         begin = bisect_left(self.frames, first_ms, key=_clock_ms)
         end = bisect_right(self.frames, last_ms, key=_clock_ms)
         return [frame for frame in self.frames[begin:end] if not frame.is_old]
 
     def active_others(self, message: SeenFrame) -> Iterator[str]:
-        """Yield the other participants that were active when a message was first seen.
+        """Yield the participants that were active when a message was first seen.
 
-        A participant was active if a tap recorded the first copy of one of the
-        participant's messages at most `HORIZON_MS` before `message`.
+        The message's sender is omitted. A participant was active if a tap recorded a
+        first copy from it, of any kind, at most `HORIZON_MS` before `message`.
         """
         begin_ms = message.at_ms - HORIZON_MS
         for participant, frames in self.first_copies.items():
@@ -134,7 +143,8 @@ class TapView:
                 continue
             count = bisect_left(frames, message.index, key=_index)
             earlier = (frames[place] for place in range(count - 1, -1, -1))
-            # A frame's record time never exceeds its clock time.
+            # A frame's record time is at most its clock time. So a frame whose clock
+            # time is before `begin_ms` cannot count, and no earlier frame can.
             late = takewhile(lambda frame: frame.clock_ms >= begin_ms, earlier)
             if any(begin_ms <= frame.at_ms < message.at_ms for frame in late):
                 yield participant
@@ -146,7 +156,10 @@ class TapView:
         return asking[place - 1] if place else None
 
     def is_requested(self, frame: SeenFrame) -> bool:
-        """Return whether a frame is in the window of the latest request for its id."""
+        """Return whether a frame is in the repair window of a request for its id.
+
+        Only the latest request before the frame counts.
+        """
         latest = self.latest_request(frame.composition.message_id, frame)
         return latest is not None and frame.clock_ms <= window_end_ms(latest)
 
@@ -178,7 +191,10 @@ class TapView:
             self.requests[requested].append(frame)
 
     def _copy_of(self, composition: Composition) -> tuple[Copy, SeenFrame | None]:
-        """Return how a frame relates to previous frames, and the frame's first copy."""
+        """Return how a frame relates to previous frames, and the first copy of its id.
+
+        If the frame itself is a first copy, None replaces the first copy.
+        """
         first = None
         if composition.kind is FrameKind.CONTENT:
             first = self.messages.get(composition.message_id)
@@ -193,7 +209,7 @@ class TapView:
 
 
 def window_end_ms(request: SeenFrame) -> int:
-    """Return the last time at which a copy counts as a response, Unix ms."""
+    """Return the clock time until which a copy counts as a response, Unix ms."""
     return request.clock_ms + REPAIR_WINDOWS_MS[request.composition.dialect]
 
 

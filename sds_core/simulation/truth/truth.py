@@ -32,7 +32,11 @@ SCHEMA = 1
 
 
 def figures_of(conclusions: Conclusions) -> dict[str, Any]:
-    """Return a correct monitor's figures; `sender_side` counts frames by real cause."""
+    """Return the figures of a channel that a correct monitor reports.
+
+    In addition, `sender_side` counts frames by their real cause, which no monitor can
+    know.
+    """
     view, episodes = conclusions.view, conclusions.episodes
     rebroadcasts = [frame for frame in view.frames if frame.copy is Copy.REBROADCAST]
     repairs = sum(view.is_requested(frame) for frame in rebroadcasts)
@@ -63,7 +67,7 @@ def figures_of(conclusions: Conclusions) -> dict[str, Any]:
 
 
 def totals_of(channels: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the sums over channels, without lists of single values."""
+    """Return the sum of each figure over all channels; lists are omitted."""
     totals = _numbers(figures_of(Conclusions(TapView([]), 0)))
     for figures in channels:
         totals = _sum(totals, figures)
@@ -96,7 +100,7 @@ class Truth:
     """Processes log entries in order, and returns what a correct monitor reports.
 
     The caller must pass exactly the sightings whose records are in the topic, in the
-    topic's order. A heartbeat counts as written to all partitions.
+    topic's order. `Truth` assumes that each heartbeat is written to all partitions.
     """
 
     def __init__(self, scenario: str, seed: int) -> None:
@@ -114,8 +118,8 @@ class Truth:
     def add(self, entry: Entry) -> None:
         """Process the next entry of the log."""
         match entry:
-            # `Arrival` and `Happening` are first, because they are most frequent. The
-            # effects of an arrival follow as `Happening` entries.
+            # `Arrival` and `Happening` are first, because they are most frequent. After
+            # an `Arrival`, its effects follow as entries of their own (`Happening`).
             case Arrival():
                 self._messages.arrived(entry)
             case Happening():
@@ -142,7 +146,8 @@ class Truth:
 
     def concluded(self) -> dict[str, Conclusions]:
         """Return the conclusions of a correct monitor, by channel."""
-        # The last record may be a heartbeat, which also advances the final clock.
+        # The end is the greatest time of all records, because heartbeats also advance
+        # the clock.
         end_ms = self._last_ms or 0
         return {
             channel_id: Conclusions(TapView(records), end_ms)
@@ -154,12 +159,13 @@ class Truth:
         return self._messages.stories(channel_id)
 
     def document(self) -> dict[str, Any]:
-        """Return the document as JSON values, with sorted keys.
+        """Return the truth as JSON values, with sorted keys.
 
-        `channels` and `totals` hold the report's figures. For each channel and message
-        id, `messages` holds facts that no report can contain: what happened to the
-        message, and what recorded frames show. `taps` holds the periods in which each
-        tap recorded nothing, as times of the tap's clock.
+        `channels` and `totals` hold the figures that a correct monitor reports. For
+        each channel and message id, `messages` holds facts that no report can contain:
+        what happened to the message, and what recorded frames show. For each tap,
+        `taps` holds the periods in which the tap recorded nothing, as times of the
+        tap's clock.
         """
         concluded = self.concluded()
         nothing = Conclusions(TapView([]), self._last_ms or 0)
