@@ -1,8 +1,9 @@
 """Formats text, numbers and times for terminals, logs and pages.
 
 Ids and messages come from untrusted senders, so `printable` makes them safe to print in
-one line. Templates do the escaping for HTML. If a time is outside the years 1 to 9999,
-the functions for times return its number of milliseconds, such as "5 ms".
+one line. This module does not escape HTML, because the templates of the pages do so. If
+a time is outside the years 1 to 9999, the functions for times return the Unix time in
+milliseconds instead, such as "253402300800000 ms".
 """
 
 from __future__ import annotations
@@ -50,10 +51,10 @@ def one_line(text: str) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """Return at most `limit` characters of the text: its beginning, "…" and its end.
+    """Return the text with at most `limit` characters.
 
-    The result includes the end of the text, because long ids often share their
-    beginning.
+    If the text is longer, the result is its beginning, "…" and its end. The result
+    includes the end, because different long ids often have the same beginning.
     """
     if len(text) <= limit:
         return text
@@ -67,10 +68,11 @@ def shown(value: object) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return " (did you mean 'known name'?)" for an unknown name in an error.
+    """Return a suggestion for an error about an unknown name.
 
-    Returns "" if no known name is similar. Only the beginning of a long name is
-    compared.
+    The suggestion is " (did you mean 'x'?)" if `x` is the most similar name in `known`,
+    or "" if no known name is similar. If `name` is long, only its beginning is compared
+    with the known names.
     """
     close = get_close_matches(name[:_LONGEST_VALUE], known, 1)
     return f" (did you mean {shown(close[0])}?)" if close else ""
@@ -92,7 +94,10 @@ def counted(value: int, noun: str) -> str:
 
 
 def byte_size(count_bytes: float) -> str:
-    """Return a size in B, kB, MB, GB, TB or PB (powers of 1000) with three digits."""
+    """Return a size, rounded to three digits, in B, kB, MB, GB, TB or PB.
+
+    The units are powers of 1000.
+    """
     value, unit = count_bytes, "B"
     for larger in ("kB", "MB", "GB", "TB", "PB"):
         if value < 999.5:

@@ -2,8 +2,8 @@
 
 A time is a number of Unix milliseconds, or nanoseconds if the field's name ends in
 ``_ns``. For each field with a time, this module adds a field with the same time as RFC
-3339 in UTC. The added field's name has the suffix ``_utc`` instead of a unit:
-``since_utc`` for ``since``, and ``from_utc`` for ``from_ns``.
+3339 in UTC. The name of the added field ends in ``_utc``, which replaces ``_ms`` or
+``_ns``: ``since_utc`` for ``since``, and ``from_utc`` for ``from_ns``.
 """
 
 from __future__ import annotations
@@ -47,16 +47,19 @@ TIMES = frozenset(
         "to_ns",
     }
 )
-"""Names of fields with times, or with lists or mappings of times."""
+"""Names of fields whose value is a time, or a list or mapping of times."""
 
 _BY_ID = frozenset({"causes", "channels", "views"})
-"""Names of mappings whose keys are ids, not field names."""
+"""Names of fields whose value is a mapping with ids as keys.
+
+An id may equal a name in `TIMES`, but is not the name of a field.
+"""
 
 _NS_PER_MS = 1_000_000
 
 
 def with_utc(document: Any) -> Any:
-    """Return a JSON document with an added RFC 3339 field for each time."""
+    """Return a copy of a JSON document with an RFC 3339 field after each time field."""
     if isinstance(document, dict):
         found: dict[str, Any] = {}
         for name, value in document.items():
@@ -74,12 +77,15 @@ def with_utc(document: Any) -> Any:
 
 
 def utc_name(name: str) -> str:
-    """Return the name of the RFC 3339 field that is added to a field."""
+    """Return the name of the RFC 3339 field that is added for the field `name`."""
     return name.removesuffix("_ms").removesuffix("_ns") + SUFFIX
 
 
 def _printed(value: Any, is_ns: bool) -> Any:
-    """Return a time, or a list or mapping of times, as RFC 3339; None stays None."""
+    """Return a time, or a list or mapping of times, as RFC 3339.
+
+    A time that is None or 0 becomes None.
+    """
     if isinstance(value, dict):
         return {name: _printed(one, is_ns) for name, one in value.items()}
     if isinstance(value, list | tuple):

@@ -1,1 +1,1 @@
-"""Traces single messages: converts records to a `Trace` for renderers."""
+"""Traces single messages: builds a `Trace` from records, and formats it."""

@@ -19,12 +19,12 @@ from sds_core.trace.words import lane_names
 
 _HARMLESS = frozenset(string.ascii_letters + string.digits + " ._,()+-")
 _SAID = {": ": " - ", "…": "(cut)"}
-"""Characters that this project's texts use, and their replacements in a label."""
+"""Characters of this project's own texts, and their readable replacements in labels."""
 
 _LONGEST_NAME = 40
 _LONGEST_TEXT = 160
 _TAPS = "T"
-"""Id of the lane that all taps share; the lane shows frames and conclusions."""
+"""Id of the lane of all taps; it also shows steps that concern no known participant."""
 
 
 def mermaid(trace: Trace) -> str:
@@ -39,15 +39,15 @@ def plantuml(trace: Trace) -> str:
 
 
 def label(text: str) -> str:
-    """Return a text that neither language can interpret as markup."""
+    """Return the text in a form that neither Mermaid nor PlantUML reads as markup."""
     short = shorten(text, _LONGEST_TEXT)
     for sign, said in _SAID.items():
         short = short.replace(sign, said)
     harmless = "".join(
         char if char in _HARMLESS else f"(U+{ord(char):04X})" for char in short
     )
-    # Two of these characters in a row can be markup; at the start of a line, even a
-    # single one can be markup.
+    # Each of these characters can be markup if it occurs twice in a row. A single one
+    # can be markup only at the start of a line, and no label starts a line.
     for sign in "._,+-":
         while sign * 2 in harmless:
             harmless = harmless.replace(sign * 2, f"{sign} {sign}")
@@ -55,7 +55,7 @@ def label(text: str) -> str:
 
 
 def _lines(trace: Trace, participant: str) -> Iterator[str]:
-    """Yield the diagram's lines; `participant` is the template that declares a lane."""
+    """Yield the diagram's lines; `participant` is the template for a lane."""
     lanes = {name: f"P{n}" for n, name in enumerate(lane_names(trace), 1)}
     for name, lane in lanes.items():
         yield participant.format(id=lane, label=label(shorten(name, _LONGEST_NAME)))

@@ -15,7 +15,10 @@ from sds_core.text import printable
 from sds_core.trace.trace import Trace
 
 SCHEMA = 1
-"""Version of the document; increases if a field changes its meaning or is removed."""
+"""Version of the document's format.
+
+The version increases if a field changes its meaning or is removed.
+"""
 
 _BY_NAME = by_name(PROTOCOLS)
 
@@ -25,8 +28,9 @@ class ConclusionObject(TypedDict):
 
     Attributes:
         at_ms: Event time, Unix ms.
-        figure: Figure that counts the conclusion; null if no figure does.
-        section: Section of docs/figures.md with the rule of the conclusion.
+        figure: Name of the figure that counts the conclusion; null if no figure counts
+            it.
+        section: Section of docs/figures.md that has the rule for the conclusion.
         text: The conclusion in words.
         names: Participants that the conclusion concerns.
     """
@@ -39,7 +43,14 @@ class ConclusionObject(TypedDict):
 
 
 class ReadObject(TypedDict):
-    """The channel's records that were read for the trace. Times are Unix ms or null."""
+    """What was read for the trace.
+
+    Attributes:
+        records: Number of records of the channel that were read.
+        from_ms: Record time of the first record that was read, Unix ms; null if no
+            record was read.
+        to_ms: Event time up to which records were read, Unix ms; null if unknown.
+    """
 
     records: int
     from_ms: int | None
@@ -47,11 +58,12 @@ class ReadObject(TypedDict):
 
 
 class TraceTapObject(TypedDict):
-    """A tap, and the periods in which the tap may have missed records.
+    """A tap and its capture gaps.
 
     Attributes:
         name: Id of the tap.
-        holes: Start and end of each period, event time, Unix ms.
+        holes: Start and end of each period in which the tap may have missed records,
+            event time, Unix ms.
     """
 
     name: str
@@ -68,8 +80,9 @@ class TraceObject(TypedDict):
         channel: Id of the channel or group.
         message_id: Id of the message.
         summary: The most important conclusion; null if no conclusion was made.
-        facts: Facts about the message's first copy, by name.
-        appeared_ms: When the message appeared, event time, Unix ms.
+        facts: Facts about the message's first copy, by the name of the fact.
+        appeared_ms: Event time of the first frame that contains or names the message,
+            Unix ms; null if no record concerned the message.
         read: Records that the trace read.
         participants: The sender, then the other participants in order of appearance.
         taps: Taps that captured the records.
@@ -77,7 +90,7 @@ class TraceObject(TypedDict):
         steps_omitted: Number of steps that are not in `steps`.
         incidents: Incidents of the message.
         conclusions: Conclusions of the monitor, in order of time.
-        unknown: Facts that cannot be known.
+        unknown: Sentences about what the trace cannot show.
         observer: Settings of the monitor's model.
     """
 
@@ -100,7 +113,7 @@ class TraceObject(TypedDict):
 
 
 def trace_object(trace: Trace) -> TraceObject:
-    """Return a trace as values of JSON; docs/trace.md describes the fields."""
+    """Return a trace as a JSON object; docs/trace.md describes the fields."""
     evidence = trace.evidence
     summary = evidence.summary
     return {
@@ -131,7 +144,7 @@ def trace_object(trace: Trace) -> TraceObject:
 
 
 def incident_objects(trace: Trace) -> list[IncidentObject]:
-    """Return the incidents of the message in the form of the report."""
+    """Return the message's incidents in the format that the report uses."""
     kind = _BY_NAME[trace.protocol].kind
     return [
         incident_object(
@@ -144,7 +157,7 @@ def incident_objects(trace: Trace) -> list[IncidentObject]:
 
 
 def conclusion_object(conclusion: Conclusion) -> ConclusionObject:
-    """Return a conclusion as values of JSON."""
+    """Return a conclusion as a JSON object."""
     return {
         "at_ms": conclusion.at_ms,
         "figure": conclusion.figure or None,
@@ -155,7 +168,7 @@ def conclusion_object(conclusion: Conclusion) -> ConclusionObject:
 
 
 def sentence(text: str, names: Iterable[str]) -> str:
-    """Return a sentence that ends with names of participants and is safe to print."""
+    """Return the text, followed by the names; the names are made safe to print."""
     listed = ", ".join(printable(name) for name in names)
     return f"{text}: {listed}" if listed else text
 

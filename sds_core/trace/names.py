@@ -1,4 +1,4 @@
-"""Replaces the names of participants in a trace, for bug reports."""
+"""Replaces participants' names in a trace that becomes part of a bug report."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ _NAMED_FACTS = frozenset({"sender", "named_sender"})
 
 
 class Pseudonyms:
-    """Replaces participants' names; a name has the same replacement in all traces."""
+    """Replaces participants' names.
+
+    One instance replaces a name by the same pseudonym in all traces.
+    """
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
 
     def replaced(self, trace: Trace) -> Trace:
-        """Return the trace with all names replaced."""
+        """Return the trace with the names of all participants replaced."""
         evidence = trace.evidence
         people = [replace(one, name=self._of(one.name)) for one in evidence.people]
         summary = evidence.summary

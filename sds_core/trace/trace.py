@@ -1,8 +1,8 @@
-"""A message's history as a value, and the reader that builds it from digests.
+"""`Trace`, which shows what happened to one message, and the reader that builds it.
 
-This module reads neither a topic nor a clock. Rows come from the job's reader, and the
-views are the job's views. A trace therefore reaches the same conclusions as a job with
-the same records.
+This module reads neither a topic nor a clock; callers give the rows and the time. The
+code that makes rows from records, and the code of the views, are those of the job.
+Therefore, a trace has the same conclusions as a job that reads the same records.
 """
 
 from __future__ import annotations
@@ -39,11 +39,13 @@ class Trace(msgspec.Struct, frozen=True):
     Attributes:
         taps: Taps whose records were read. Each tap has a list of periods (from, to;
             Unix ms) in which the tap may have missed records.
-        in_gaps: Kinds of incidents. A kind is included if, during the message's
-            incident of this kind, every tap of the channel had a capture gap.
+        in_gaps: Kinds of the message's incidents that coincide with capture gaps. For
+            each of these incidents, every tap of the channel had a capture gap while
+            the incident arose or shortly before.
         records: Number of records of the channel that were read.
-        from_ms, to_ms: Record times of the first and of the last record that was read,
-            Unix ms; None if none was read.
+        from_ms: Record time of the first record that was read, Unix ms; None if no
+            record was read.
+        to_ms: Event time up to which records were read, Unix ms; None if unknown.
     """
 
     protocol: str
@@ -67,18 +69,20 @@ class Trace(msgspec.Struct, frozen=True):
 
     @property
     def begin_ms(self) -> int:
-        """Time from which relative times are measured, Unix ms."""
+        """Time that counts as 0 for the trace's relative times, Unix ms."""
         appeared_ms = self.evidence.appeared_ms
         return appeared_ms if appeared_ms is not None else self.from_ms or 0
 
 
 class TraceReader:
-    """Runs the taps' views and the tracer on the digests of one channel's records.
+    """Builds the traces of one channel's messages from the digests of records.
+
+    The reader runs the views of the taps and the protocol's tracer.
 
     Args:
         subjects: Messages to trace, all of the same channel.
-        has_all_numbers: Whether the rows include all records of the taps, so that a
-            missing sequence number means a missing record.
+        has_all_numbers: Whether the rows include all records of the taps. Only in this
+            case, a missing sequence number means that a tap missed a record.
 
     Raises:
         Untraceable: The protocol does not support traces.
@@ -104,11 +108,11 @@ class TraceReader:
         self._clock_ms = 0
 
     def take(self, rows: Iterable[tuple[str, bytes]], clock_ms: int) -> None:
-        """Process the rows of the next records, then advance the clock.
+        """Process the rows of the next records, then advance the reader's clock.
 
-        A row consists of a view's key and an encoded digest. Only rows of taps and of
-        the protocol's channels or groups are processed. The clock is the maximum record
-        time so far, Unix ms.
+        A row consists of a view's key and an encoded digest. Rows are ignored unless
+        their view is a tap, or a channel or group of the protocol. `clock_ms` is the
+        event time up to which all records have been given to the reader, Unix ms.
         """
         kind = self._protocol.kind
         digests: defaultdict[str, list[Any]] = defaultdict(list)
@@ -128,7 +132,7 @@ class TraceReader:
     def traces(
         self, records: int, from_ms: int | None, to_ms: int | None
     ) -> list[Trace]:
-        """Return the current `Trace` of each message, in the order of the subjects."""
+        """Return the current `Trace` of each message, in the order of `subjects`."""
         seen = {name: view.totals for name, view in sorted(self._taps.items())}
         known = [name for name, totals in seen.items() if totals.last_seen_ms]
         taps = holes_of(known, seen, self._clock_ms, self._settings)
@@ -163,7 +167,7 @@ class TraceReader:
         )
 
     def _numbered(self, digest: TapDigest) -> TapDigest:
-        """Remove the sequence numbers, unless all records of the taps are read."""
+        """Return the digest, without sequence numbers if not all records are read."""
         if self._has_all_numbers:
             return digest
         return msgspec.structs.replace(
@@ -175,12 +179,12 @@ class TraceReader:
     def _complete(
         self, evidence: Evidence, taps: Mapping[str, Sequence[tuple[int, int]]]
     ) -> Evidence:
-        """Add capture gaps of taps, and gaps in the records that were read."""
+        """Add steps for capture gaps of taps, and sentences about what is not known."""
         if evidence.appeared_ms is None:
             return evidence
         settings = self._settings
-        # A lost message may have been sent up to `gap_deadline_ms` before a frame named
-        # the message.
+        # If a frame names the message and no copy is known, the message may have been
+        # sent up to `gap_deadline_ms` before this frame. Earlier gaps are not relevant.
         since_ms = evidence.appeared_ms - settings.gap_deadline_ms
         gaps = [
             Step(

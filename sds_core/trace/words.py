@@ -1,4 +1,4 @@
-"""Texts of a trace for terminal and pages."""
+"""Returns the contents of a trace as texts for the terminal and for pages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LACKS = frozenset({"lacked", "lacked_last", "missing"})
 
 
 class Tone(enum.StrEnum):
-    """What a step means for the message."""
+    """How a step is highlighted, depending on what the step means for the message."""
 
     BAD = "bad"
     LACKS = "lacks"
@@ -28,7 +28,7 @@ class Tone(enum.StrEnum):
 
 
 def tone_of(step: Step) -> Tone:
-    """Return what a step means for the message."""
+    """Return how a step is highlighted."""
     if step.what in _BAD:
         return Tone.BAD
     if step.what in _LACKS:
@@ -46,7 +46,7 @@ def lane_names(trace: Trace) -> list[str]:
 
 
 def facts_of(trace: Trace) -> Iterator[tuple[str, str]]:
-    """Yield (label, fact) for the message itself."""
+    """Yield (label, text) for each fact about the message, such as its channel."""
     yield "message", printable(trace.message_id)
     yield "channel", printable(trace.channel)
     for name, value in trace.evidence.facts.items():
@@ -76,14 +76,14 @@ def findings_of(trace: Trace) -> Iterator[tuple[str, str]]:
 
 
 def conclusion_text(conclusion: Conclusion) -> str:
-    """Return the text of a conclusion, its figure, and its section in figures.md."""
+    """Return a conclusion as text, with its figure and its section of figures.md."""
     figure = f"{conclusion.figure}, " if conclusion.figure else ""
     text = sentence(conclusion.text, conclusion.names)
     return f"{text} ({figure}figures.md section {conclusion.section})"
 
 
 def relative_time(after_ms: int) -> str:
-    """Return a time relative to the start of a trace, such as -0:03:43."""
+    """Return the text of a relative time of a trace, such as -0:03:43."""
     sign = "-" if after_ms < 0 else "+"
     seconds, ms = divmod(abs(after_ms), 1000)
     if seconds < 60:

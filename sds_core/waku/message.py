@@ -32,7 +32,7 @@ class ContentTopic:
 
     Attributes:
         application, version: Parts that determine the topic's shard.
-        name, encoding: Parts that distinguish topics of one application.
+        name, encoding: Parts that distinguish the content topics of one application.
     """
 
     application: str
@@ -44,7 +44,7 @@ class ContentTopic:
 def parse_content_topic(topic: str) -> ContentTopic:
     """Parse `/application/version/name/encoding`, with or without a leading `/0`.
 
-    The leading number is the generation of the sharding; only 0 exists.
+    The 0 is the generation of the sharding scheme; no other generation exists.
 
     Raises:
         BadContentTopic: The form of the topic is wrong, or its generation is not 0.
@@ -88,7 +88,10 @@ def autosharded_topic(content_topic: str, cluster: int, shards: int) -> str:
 
 
 RELIABLE_CHANNEL_META = b"RELIABLE-CHANNEL-API/1"
-"""`meta` of messages from the Reliable Channel of logos-delivery; js-waku sets none."""
+"""Value of `meta` in messages that the Reliable Channel of logos-delivery sends.
+
+js-waku does not set `meta`.
+"""
 
 MAX_META_BYTES = 64
 """Maximum length of `meta`, bytes (14/WAKU2-MESSAGE)."""
@@ -97,7 +100,7 @@ _UINT64 = 2**64 - 1
 
 
 class WakuMessage(msgspec.Struct, frozen=True):
-    """A message as nodes relay it.
+    """A Waku message in the form that nodes relay.
 
     Attributes:
         timestamp_ns: Time by the sender's clock, Unix ns, a signed 64-bit number; 0 if
@@ -115,7 +118,7 @@ class WakuMessage(msgspec.Struct, frozen=True):
     ephemeral: bool = False
 
     def hash_on(self, pubsub_topic: str) -> bytes:
-        """Return the message's deterministic hash for a pubsub topic, 32 bytes."""
+        """Return the deterministic hash, 32 bytes, of the message on a pubsub topic."""
         return message_hash(
             pubsub_topic, self.payload, self.content_topic, self.meta, self.timestamp_ns
         )
@@ -126,13 +129,14 @@ def message_hash(
 ) -> bytes:
     """Return the deterministic hash of a Waku message, 32 bytes (14/WAKU2-MESSAGE).
 
-    `topic` is the message's content topic. `payload`, `meta` and `timestamp_ns` are
-    attributes of `WakuMessage`.
+    `topic` is the message's content topic. `payload`, `meta` and `timestamp_ns` have
+    the same meaning as in `WakuMessage`.
     """
     hashed = sha256(pubsub_topic.encode())
     hashed.update(payload)
     hashed.update(topic.encode())
     hashed.update(meta)
-    # Times before 1970 are hashed in two's complement, as in logos-delivery.
+    # A time before 1970 is negative. As in logos-delivery, the hash contains its two's
+    # complement.
     hashed.update((timestamp_ns & _UINT64).to_bytes(8, "big"))
     return hashed.digest()

@@ -1,7 +1,8 @@
-"""Bytes <-> Frame: the wire format of Scalable Data Sync, and its bloom filters.
+"""Implements the wire format of Scalable Data Sync, including its bloom filters.
 
-`decode` reads a message in either dialect, and `encode` writes a message. Directory
-proto/ has the .proto files of both dialects, and the script that generates the classes.
+`decode` converts the bytes of a message in either dialect to a `Frame`, and `encode`
+converts a `Frame` to bytes. Directory proto/ has the .proto files of both dialects, and
+the script that generates Python classes from these files.
 """
 
 from sds_core.reason import Reason as Reason

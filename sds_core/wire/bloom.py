@@ -1,4 +1,4 @@
-"""Bloom filters that equal the filters of both dialects' libraries bit for bit.
+"""Bloom filters of both dialects, bit for bit as the dialects' libraries write them.
 
 A participant adds the ids of received messages to a filter, and sends the filter with
 every message. Both dialects use the same size and derive k indices from two hashes in
@@ -6,8 +6,8 @@ the same way. The hash function, the byte order and the wire form differ, so a f
 one dialect is unusable in the other.
 
 Sources: packages/sds/src/bloom_filter and nim_hashn of js-waku; sds/bloom.nim and
-sds/protobuf.nim of nim-sds; and Nim's hash of strings since version 2.2.4. Results of
-the js-waku code are in tests/vectors.
+sds/protobuf.nim of nim-sds; and the hash function for strings in Nim 2.2.4 and later.
+tests/vectors has results of the js-waku code.
 """
 
 from __future__ import annotations
@@ -34,27 +34,28 @@ _BITS_TAG = 0x0A
 _ERROR_RATE_UNIT = 1_000_000
 
 MAX_K = 32
-"""Maximum number of hash functions in a header; each function slows every look-up.
+"""Maximum accepted number of hash functions in the header of a filter.
 
-An error rate of 2**-32 needs 32 hash functions.
+Each hash function makes every look-up slower. Even for an error rate of 2**-32, a
+filter needs only 32 hash functions.
 """
 
 MAX_M_BITS = 1 << 23
-"""Maximum number of bits of a filter; they occupy 1 MiB.
+"""Maximum accepted number of bits of a filter.
 
-1 MiB is more than six times the longest Waku message.
+These bits occupy 1 MiB, more than six times the maximum length of a Waku message.
 """
 
 _FEW = 32
-"""With fewer ids than this, a loop is faster than arrays."""
+"""For fewer ids than this number, a Python loop is faster than numpy arrays."""
 
 _SPEC = Dialect.SPEC
 
-# `hashN` in sds/bloom.nim of nim-sds is compiled without overflow checks, so the
-# minimum integer's absolute value stays negative.
+# nim-sds compiles its `hashN` (sds/bloom.nim) without overflow checks, so the absolute
+# value of the minimum 64-bit integer stays negative.
 _INT64_MIN = -(1 << 63)
 
-# In `hashN` of both libraries, the second hash is the hash of the id with this suffix.
+# For the second hash of an id, `hashN` of both libraries appends this suffix to the id.
 _SECOND_HASH_SUFFIX = b" b"
 
 
@@ -64,9 +65,10 @@ class BloomParameters:
 
     Attributes:
         capacity: Number of ids for which the filter is designed, at least 1.
-        error_rate: Share of false positives at `capacity` ids, in (0, 1).
-        length_bytes: Length of the bits on the wire: the number of full words in
-            `m_bits`, plus one word.
+        error_rate: Share of false positives for which the filter is designed if it has
+            `capacity` ids, in (0, 1).
+        length_bytes: Length of the filter's bits on the wire: 8 bytes for each full
+            64-bit word of the `m_bits` bits, plus 8 bytes.
     """
 
     capacity: int
@@ -77,7 +79,7 @@ class BloomParameters:
     length_bytes: int = field(init=False)
 
     def __post_init__(self) -> None:
-        """Derive the size by the formula of both libraries."""
+        """Compute the filter's size with the formula that both libraries use."""
         if self.capacity < 1:
             message = f"capacity is {self.capacity}, but must be at least 1"
             raise ValueError(message)
@@ -96,7 +98,10 @@ class BloomParameters:
 
 
 DEFAULT_PARAMETERS = BloomParameters(capacity=10_000, error_rate=0.001)
-"""Both libraries' default (SDS, "Default Configuration Values"): 150,000 bits, k 10."""
+"""Default of both libraries (SDS, "Default Configuration Values").
+
+A filter with these parameters has 150,000 bits, and k is 10.
+"""
 
 
 def probes(
@@ -104,12 +109,13 @@ def probes(
 ) -> tuple[tuple[int, int], ...]:
     """Return the positions of an id's k bits in a filter, as (byte index, bit mask).
 
-    With `bits` from `filter_bits`, the id is (probably) in the filter if
+    If `bits` is the first result of `filter_bits`, and `probes` is the result of this
+    function, the id is probably in the filter if
     `all(bits[index] & mask for index, mask in probes)`. The positions are the same in
     all filters with equal dialect, m_bits and k.
 
-    Ids are hashed as UTF-8. js-waku hashes UTF-16 code units, but for ASCII, both
-    hashes are equal. All ids in use are ASCII.
+    This function hashes the UTF-8 bytes of an id, and js-waku hashes UTF-16 code units.
+    The two hashes of an ASCII id are equal, and all ids in use are ASCII.
     """
     hash_a, hash_b = id_hashes(message_id, dialect)
     indices = double_hash(hash_a, hash_b, m_bits, k)
@@ -120,8 +126,8 @@ def probes(
     return tuple([(index >> 3, 1 << (index & 7)) for index in indices])
 
 
-# Participants in one process add the same ids to their filters at about the same time,
-# so a cache saves time. Each entry of the cache needs about a kilobyte.
+# If several participants run in one process, they add the same ids to their filters at
+# about the same time, so this cache saves CPU time. An entry needs about a kilobyte.
 _recent_probes = functools.lru_cache(maxsize=16_384)(probes)
 
 
@@ -159,7 +165,10 @@ def filter_bits(
 def count_set_bits(
     dialect: Dialect, bits: bytes | bytearray | memoryview, m_bits: int
 ) -> int:
-    """Return how many of the first `m_bits` bits are set; `bits` has 64-bit words."""
+    """Return how many of the first `m_bits` bits are set.
+
+    `bits` consists of 64-bit words in the byte order of the dialect.
+    """
     full_words, rest = divmod(m_bits, _WORD_BITS)
     end = full_words * _WORD_BYTES
     words = np.frombuffer(bits, np.uint64, full_words)
@@ -171,10 +180,11 @@ def count_set_bits(
 
 
 class BloomFilter:
-    """A filter to which ids can be added, and in which they can be looked up.
+    """A bloom filter to which message ids can be added.
 
     Attributes:
-        error_rate_millionths: Designed share of false positives, in millionths.
+        error_rate_millionths: Share of false positives for which the filter is
+            designed, in millionths.
     """
 
     __slots__ = ("bits", "capacity", "dialect", "error_rate_millionths", "k", "m_bits")
@@ -190,7 +200,7 @@ class BloomFilter:
         self.k = parameters.k
         self.bits = bytearray(parameters.length_bytes)
         self.capacity = parameters.capacity
-        # The rate is truncated, not rounded, as in nim-sds.
+        # Like nim-sds, this code truncates the rate and does not round it.
         self.error_rate_millionths = int(parameters.error_rate * _ERROR_RATE_UNIT)
 
     @classmethod
@@ -200,7 +210,7 @@ class BloomFilter:
         raw: bytes,
         parameters: BloomParameters = DEFAULT_PARAMETERS,
     ) -> BloomFilter:
-        """Decode a filter; `filter_bits` has the same arguments.
+        """Decode a filter. The arguments are those of `filter_bits`.
 
         Raises:
             BloomError: The bytes are not a filter of the dialect.
@@ -239,7 +249,7 @@ class BloomFilter:
             bits[index] |= mask
 
     def add_all(self, message_ids: Sequence[str]) -> None:
-        """Add many ids at once, about four times as fast as one by one."""
+        """Add ids. For many ids, this is about four times as fast as calls of `add`."""
         if len(message_ids) < _FEW:
             for message_id in message_ids:
                 self.add(message_id)
@@ -260,7 +270,7 @@ class BloomFilter:
         np.bitwise_or.at(np.frombuffer(self.bits, np.uint8), places, masks)
 
     def contains(self, message_id: str) -> bool:
-        """Return whether the filter seems to hold an id; False is always right."""
+        """Return whether the filter probably holds an id; only False is certain."""
         bits = self.bits
         return all(
             bits[index] & mask
@@ -268,44 +278,46 @@ class BloomFilter:
         )
 
     def bits_set(self) -> int:
-        """Return how many of the bits in use are set."""
+        """Return how many of the filter's `m_bits` bits are set."""
         return count_set_bits(self.dialect, self.bits, self.m_bits)
 
     def false_positive_rate(self) -> float:
-        """Return the probability, in [0, 1], that an absent id seems present."""
+        """Return the probability that `contains` returns True for an absent id."""
         return false_positive_rate(self.bits_set(), self.m_bits, self.k)
 
     def estimated_ids(self) -> float:
-        """Return the estimated number of ids; infinity if every bit is set."""
+        """Return the estimated number of ids added; infinity if all bits are set."""
         return estimated_ids(self.bits_set(), self.m_bits, self.k)
 
 
 def false_positive_rate(set_bits: int, m_bits: int, k: int) -> float:
-    """Return the probability, in [0, 1], that an absent id seems present."""
+    """Return the probability that the filter seems to hold an id that is absent."""
     return float((set_bits / m_bits) ** k)
 
 
 def estimated_ids(set_bits: int, m_bits: int, k: int) -> float:
-    """Return the number of ids, estimated from set bits; infinity if all are set.
+    """Return the estimated number of ids in a filter; infinity if all bits are set.
 
     With X set bits, the estimate is -(m / k) * ln(1 - X / m) (Swamidass and Baldi,
     2007).
     """
     if set_bits == m_bits:
         return math.inf
-    # log1p is exact for a nearly empty filter, and gives 0 for an empty filter.
+    # For a nearly empty filter, log1p is exact. For an empty filter, the product is
+    # -0.0, and the addition of 0.0 makes it 0.0.
     return -(m_bits / k) * math.log1p(-set_bits / m_bits) + 0.0
 
 
 def _split_nim(
     raw: bytes,
 ) -> tuple[bytes | memoryview, sds_nim_pb2.BloomFilter, int, int]:
-    """Return the checked bits of a nim-sds filter, its header, m_bits and k.
+    """Check a nim-sds filter, and return its bits, header, m_bits and k.
 
-    nim-sds writes the bits first, so only the rest needs to be parsed. Protobuf also
-    allows a filter whose bits are not first, but such a filter costs a copy. The size
-    in the header never decides how much memory is allocated. nim-sds requires all
-    fields; this function requires only the fields that it uses.
+    nim-sds writes the bits before the other fields, so only the other fields are
+    parsed. Protobuf also allows the bits at another place; such a filter is parsed as a
+    whole, which copies the bits. The size in the header never decides how much memory
+    is allocated. nim-sds requires all fields of a filter; this function requires only
+    the fields that it uses.
     """
     bits: bytes | memoryview
     span = _leading_bits(raw)
@@ -315,8 +327,8 @@ def _split_nim(
             bits = header.bits
         else:
             header = sds_nim_pb2.BloomFilter.FromString(raw[span.stop :])
-            # If the bits occur twice, protobuf uses the last value; no library writes
-            # the bits twice.
+            # If the field of the bits occurs twice, the last one counts, as protobuf
+            # specifies. No library writes the field twice.
             bits = header.bits or memoryview(raw)[span]
     except DecodeError as error:
         raise BloomBadHeader(str(error), len(raw)) from None
@@ -325,7 +337,7 @@ def _split_nim(
         detail = f"k is {k}, but must be in [1, {MAX_K}]"
         raise BloomBadHeader(detail, len(raw))
     m_bits = header.m_bits
-    # Only whole words can be addressed.
+    # Bytes after the last complete 64-bit word cannot hold bits of the filter.
     addressable_bits = len(bits) // _WORD_BYTES * _WORD_BITS
     most = min(addressable_bits, MAX_M_BITS)
     if not 1 <= m_bits <= most:
@@ -335,12 +347,15 @@ def _split_nim(
 
 
 def _leading_bits(raw: bytes) -> slice | None:
-    """Return the position of the bits if field 1 is first and complete; else None."""
+    """Return the position of the filter's bits in `raw`.
+
+    Returns None if field 1, which has the bits, is not the first field or incomplete.
+    """
     if not raw or raw[0] != _BITS_TAG:
         return None
     length = 0
-    # Three bytes can encode a length of up to 2 MiB, a hundred times the lengths in
-    # use.
+    # Three bytes can encode a length of up to 2 MiB, a hundred times the length of the
+    # filters in use.
     for position, byte in enumerate(raw[1:4]):
         length |= (byte & 0x7F) << (7 * position)
         if byte < 0x80:
@@ -350,7 +365,7 @@ def _leading_bits(raw: bytes) -> slice | None:
 
 
 def id_hashes(message_id: str, dialect: Dialect) -> tuple[int, int]:
-    """Return the two signed hashes from which `double_hash` computes indices."""
+    """Return the two signed hashes of an id, the input of `double_hash`."""
     first = message_id.encode()
     second = first + _SECOND_HASH_SUFFIX
     if dialect is _SPEC:

@@ -1,4 +1,4 @@
-"""Bytes <-> Frame, in either dialect; module `nim` implements the dialect of nim-sds.
+"""Converts between bytes and `Frame`; module `nim` decodes the dialect of nim-sds.
 
 Sources of the specification's dialect: SDS, "Wire protocol"; js-waku
 packages/proto/src/lib/sds_message.proto.
@@ -29,10 +29,10 @@ if api_implementation.Type() != "upb":
     raise ImportError(_message)
 
 MAX_VALUE_BYTES = 4 * 1024 * 1024
-"""Maximum length of a value that is decoded, bytes (docs/records.md).
+"""Maximum length of a value that `decode` accepts, bytes (docs/records.md).
 
-Relays carry at most 150 KB (64/WAKU2-NETWORK), so real frames are far shorter. A longer
-record could cost as much memory and time as thousands of frames.
+Relays carry at most 150 KB (64/WAKU2-NETWORK), so real frames are far shorter. One
+longer value could cost as much memory and time as thousands of frames.
 """
 
 # Tags, (field number << 3 | wire type), of the first fields of a message.
@@ -47,8 +47,8 @@ _NIM = Dialect.NIM
 def decode(value: bytes) -> Frame:
     """Decode one SDS message.
 
-    Checks run in the order of the classes in errors.py. The first check that fails
-    gives the reason.
+    The checks run in the order of the exception classes in errors.py. The first check
+    that fails determines the exception.
 
     Raises:
         UndecodableFrame: The bytes are not an SDS message; `reason` says why.
@@ -71,11 +71,11 @@ def encode(frame: Frame) -> bytes:
 
     `decode` returns an equal frame under three conditions: the frame has an id and a
     channel, its kind matches its fields, and its encoding has at most MAX_VALUE_BYTES.
-    `Frame.build` ensures that the kind matches.
+    `Frame.build` ensures that the kind matches the fields.
 
     Fields are in the order of their numbers. In SPEC, empty fields are omitted. In NIM,
-    content and filter are written even if empty, and a history is always written as
-    entries, never as the bare ids of older peers.
+    content and filter are written even if they are empty. The causal history is always
+    written as entries; only older peers write it as bare ids.
 
     Raises:
         ValueError: A lamport timestamp is not in [0, 2**64), or UTF-8 cannot represent
@@ -89,18 +89,20 @@ def dialect_of(value: bytes) -> Dialect:
     """Return the dialect of a message.
 
     Both libraries write fields in order, so field 2 is first or follows field 1.
-    Protobuf also allows any other order. If the order is different, the protobuf
-    library searches for field 2, and parses the message at most twice for this search.
-    If field 2 is absent, as in an ephemeral message of nim-sds, fields 4 to 7 show the
-    dialect, because only nim-sds has these fields. No library writes field 2 in both
-    wire types. If a message has both, the one at the usual position decides; if neither
-    is at the usual position, the dialect is SPEC.
+    Protobuf also allows any other order. For a message with another order, this
+    function searches for field 2 with the protobuf library, which parses the message at
+    most twice. If field 2 is absent, as in an ephemeral message of nim-sds, fields 4 to
+    7 show the dialect, because only nim-sds has these fields.
+
+    No library writes field 2 twice, once in the wire type of each dialect. If a message
+    nevertheless has both, the field 2 that is first or follows field 1 decides. If both
+    are elsewhere, the dialect is SPEC.
 
     Raises:
         MalformedProtobuf: The bytes are not protobuf.
     """
     tag = value[0]
-    # If field 1 has up to 127 bytes, one byte encodes its length.
+    # This condition covers a field 1 of at most 127 bytes: one byte encodes its length.
     if tag == _FIELD_1_LENGTH_DELIMITED and len(value) > 1 and value[1] < 0x80:
         after_field_1 = 2 + value[1]
         if after_field_1 < len(value):

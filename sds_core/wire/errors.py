@@ -1,4 +1,4 @@
-"""Errors of bytes that are not a valid SDS message or bloom filter.
+"""Exceptions for bytes that are not a valid SDS message or bloom filter.
 
     WireError (a ValueError)
     ├── UndecodableFrame        no Frame can be made of the bytes: a dead letter
@@ -14,8 +14,8 @@
         ├── BloomWrongLength
         └── BloomBadHeader
 
-Each class stores its values as attributes, and shows them in the error's message. The
-values are the exception's `args`, so that an error can be pickled.
+An exception stores details, such as a length, as attributes, and its text shows them.
+The same values are its `args`, so that the exception can be pickled.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from sds_core.reason import Reason
 
 
 class WireError(ValueError):
-    """Base of all errors about bytes from outside.
+    """Base class of all exceptions for bytes that are not valid.
 
     Attributes:
-        text: Template of the message. The message quotes at most 80 characters of an
-            id, because senders choose ids.
+        text: Template of the exception's text. The text quotes at most 80 characters of
+            an id, because untrusted senders choose ids.
     """
 
     text: ClassVar[str]
 
     def __str__(self) -> str:
-        """Insert the attributes into the message."""
+        """Return the exception's text: the template, filled with the attributes."""
         return self.text.format_map(vars(self))
 
 
 class UndecodableFrame(WireError):
-    """The bytes are not a message of the protocol; dead letters show `reason`."""
+    """The bytes are not a message of the protocol; the dead letter states `reason`."""
 
     reason: ClassVar[StrEnum]
 
@@ -57,7 +57,7 @@ class EmptyValue(UndecodableFrame):
 
 @dataclass(eq=False, repr=False)
 class ValueTooLarge(UndecodableFrame):
-    """The value is longer than a frame may be; it was not parsed."""
+    """The value exceeds the maximum length of a frame, so it was not parsed."""
 
     reason = Reason.TOO_LARGE
     text = "the value has {actual_bytes} bytes, a frame at most {limit_bytes}"
@@ -133,7 +133,7 @@ class BloomError(WireError):
 
 @dataclass(eq=False, repr=False)
 class BloomWrongLength(BloomError):
-    """The length of a filter without a header does not fit its parameters."""
+    """A SPEC filter, which has no header, is not as long as its parameters require."""
 
     text = "a bloom filter has {actual_bytes} bytes instead of {expected_bytes}"
 
@@ -143,7 +143,7 @@ class BloomWrongLength(BloomError):
 
 @dataclass(eq=False, repr=False)
 class BloomBadHeader(BloomError):
-    """The header of a nim-sds filter is missing, damaged or impossible."""
+    """The header of a nim-sds filter is missing, damaged, or has impossible values."""
 
     text = "the header of a bloom filter of {actual_bytes} bytes is unusable: {detail}"
 

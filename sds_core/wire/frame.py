@@ -1,4 +1,4 @@
-"""One SDS message of either dialect as a value.
+"""Defines `Frame`, the parsed form of one SDS message in either dialect.
 
 The SDS specification calls a frame *message*. In this project, a *frame* is the bytes
 on the wire, and a *message* is what a participant sends. One message may appear in many
@@ -18,9 +18,9 @@ class Dialect(StrEnum):
     """The two incompatible field layouts in use.
 
     SPEC is the layout of the specification and of js-waku; NIM is the layout of
-    nim-sds. Each dialect has its own bloom filter and its own unit of lamport
-    timestamps: milliseconds in SPEC, seconds in NIM. Timestamps of different dialects
-    cannot be compared.
+    nim-sds. Each dialect has its own format of bloom filters and its own unit of
+    lamport timestamps: milliseconds in SPEC, seconds in NIM. Timestamps of different
+    dialects cannot be compared.
     """
 
     SPEC = "spec"
@@ -39,19 +39,19 @@ class FrameKind(StrEnum):
     EPHEMERAL = "ephemeral"
 
 
-# Access to an enum's member by name is slow (a descriptor in Python 3.11), and kind_of
-# runs for every frame.
+# These names save time in `kind_of`, which runs for every frame: access to a member as
+# `FrameKind.CONTENT` is slow (a descriptor in Python 3.11).
 _CONTENT = FrameKind.CONTENT
 _SYNC = FrameKind.SYNC
 _EPHEMERAL = FrameKind.EPHEMERAL
 
 
 class HistoryEntryLike(Protocol):
-    """Interface of a history entry: `HistoryEntry` or the protobuf library's class."""
+    """Interface that `HistoryEntry` and protobuf's class for history entries share."""
 
     @property
     def message_id(self) -> str:
-        """The id of the named message; untrusted senders may leave it empty."""
+        """Id of the message that the entry names; empty if the sender omitted it."""
 
     @property
     def retrieval_hint(self) -> bytes:
@@ -59,11 +59,11 @@ class HistoryEntryLike(Protocol):
 
     @property
     def sender_id(self) -> str:
-        """Who sent the message; empty if unknown."""
+        """Id of the participant that sent the named message; empty if unknown."""
 
 
 class HistoryEntry(NamedTuple):
-    """A reference to a message: a dependency, or a repair request (SDS-R)."""
+    """A reference to a message, in a causal history or a repair request (SDS-R)."""
 
     message_id: str
     retrieval_hint: bytes = b""
@@ -71,18 +71,20 @@ class HistoryEntry(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """One SDS message as a value.
+    """One SDS message, immutable.
 
-    A frame is created for every record, and a named tuple is the immutable type that is
-    created fastest. `decode` leaves the entries in protobuf's containers, which cannot
-    be pickled or hashed; `detached` copies them.
+    The class is a named tuple, because a frame is created for every record, and other
+    immutable types take longer to create. `decode` leaves history entries and repair
+    requests in protobuf's containers, which cannot be pickled or hashed; `detached`
+    copies them into tuples.
 
     Attributes:
         sender_id: Id of the sender; empty if unknown, as in most frames of nim-sds.
-        message_id, channel_id: Ids that are never empty in a decoded frame.
+        message_id, channel_id: Ids of the message and of its channel; never empty in a
+            decoded frame.
         lamport: Lamport timestamp in [0, 2**64), in the dialect's unit; None if absent.
-        causal_history: The messages on which this message depends, in the sender's
-            order.
+        causal_history: References to the messages on which this message depends, in
+            the order in which the sender lists them.
         bloom_filter: The filter in the dialect's wire form; empty if absent. See
             bloom.py.
     """
@@ -115,7 +117,8 @@ class Frame(NamedTuple):
         """Return a frame whose kind follows from its lamport timestamp and content.
 
         Raises:
-            NeitherLamportNorContent: The frame would have no kind.
+            NeitherLamportNorContent: `lamport` is None and `content` is empty, so the
+                frame has no kind.
         """
         kind = kind_of(lamport, content)
         if kind is None:
@@ -134,24 +137,24 @@ class Frame(NamedTuple):
         )
 
     def detached(self) -> Frame:
-        """Return the same frame without protobuf's containers."""
+        """Return an equal frame with tuples instead of protobuf's containers."""
         return self._replace(
             causal_history=_plain(self.causal_history),
             repair_request=_plain(self.repair_request),
         )
 
     def __eq__(self, other: object) -> bool:
-        """Compare values; the types of the entries' containers do not matter."""
+        """Compare the values of two frames, whatever types their containers have."""
         return isinstance(other, Frame) and tuple(self.detached()) == tuple(
             other.detached()
         )
 
     def __ne__(self, other: object) -> bool:
-        """Negate the frame's `==`, because the tuple's `!=` compares containers."""
+        """Negate `==`; the inherited `!=` of tuples would compare the containers."""
         return not self == other
 
     def __hash__(self) -> int:
-        """Hash by value, so that equal frames have equal hashes."""
+        """Hash the values, so that equal frames have equal hashes."""
         return hash(tuple(self.detached()))
 
 
