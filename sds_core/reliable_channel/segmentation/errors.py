@@ -1,12 +1,12 @@
 """Errors for payloads that cannot be split, and for segments that cannot be used.
 
     SegmentationError (a ReliableChannelError and ValueError)
-    ├── PayloadTooLarge         split: more segments than there may be
-    ├── NotASegment             add: other bytes
-    ├── SegmentTooLarge         add: longer than a segment may be
-    ├── SegmentsDisagree        add: not of the set that its hash names
-    ├── SetTooLarge             add: its payload cannot be held
-    └── PayloadHashMismatch     add: the payload is not the one that was sent
+    ├── PayloadTooLarge         split: the payload needs too many segments
+    ├── NotASegment             add: the bytes are not a segment
+    ├── SegmentTooLarge         add: the segment is too long
+    ├── SegmentsDisagree        add: the segment contradicts others of its payload
+    ├── SetTooLarge             add: the segment's payload is too long to be stored
+    └── PayloadHashMismatch     add: the payload does not have the hash of its segments
 
 Each value in the text of an error is also an attribute of the error.
 """
