@@ -1,8 +1,9 @@
 """Decides how far the next batch may read.
 
-Every batch ends at the same record time T in all partitions, so T is a clock for every
-channel (docs/architecture.md, decision 3). If all unread records fit into one batch, T
-is the minimum of the partitions' newest record times.
+Every batch ends at the same record time T in all partitions, so all channels can use T
+as their clock (docs/architecture.md, decision 3). If all unread records fit into one
+batch, T is the minimum of the newest record times of all active partitions. In the last
+batch of a run that drains the topic, T is the maximum of these times.
 """
 
 from __future__ import annotations
@@ -26,30 +27,35 @@ from streaming.record_times import IsRecord, Offsets, ReadTimes, RecordTimes
 from streaming.settings import BatchLimits, Window
 
 LATE_MS = 3_600_000
-"""How long after a window's end its records are still searched, ms.
+"""How far the search for a window's records continues after the window's end, ms.
 
-The retention window has the same length (docs/figures.md, 4). By default, brokers
-refuse a record whose time is even further ahead of the broker's clock. A record that
-was written in the window thus cannot end the search.
+The first record with a later time ends the search. The retention window has the same
+length (docs/figures.md, 4). By default, brokers refuse a record whose time is ahead of
+the broker's clock by more than this. A record that was written in the window thus
+cannot end the search.
 """
 
 _MAX_LEAD_MS = 60_000
 
 _LEAST_LEAD_MS = 30_000
-"""A smaller lead of the topic's clock over wall time counts as 0."""
+"""Minimum lead of the topic's clock over wall time, ms; a smaller lead counts as 0."""
 
 _UNSAMPLED_ROWS = 500
-"""If at most this many records are unread, no size is sampled, to save a fetch."""
+"""If at most this many records are unread, their mean size is not measured.
+
+The measurement would cost a fetch.
+"""
 
 
 def ends_of_window(
     offsets: Offsets, ends: Mapping[int, int], window: Window, is_record: IsRecord
 ) -> dict[int, int]:
-    """Return, for each partition, the offset where the search for the window ends."""
+    """Return, for each partition, where the search for the window's records ends."""
     behind = offsets.first_at_or_after(list(ends), window.last_ms + LATE_MS + 1)
     return {
-        # The marker that ends a transaction has a time that is unrelated to later
-        # records.
+        # If the offset holds the end of a transaction instead of a record, the search
+        # continues to the partition's end, because the time of such an entry is
+        # unrelated to later records.
         p: min(end, behind[p].offset)
         if p in behind and is_record(p, behind[p].offset)
         else end
@@ -58,23 +64,27 @@ def ends_of_window(
 
 
 MeanBytes = Callable[[Mapping[int, int]], int]
-"""Next offset of each partition -> mean size of the records from there, bytes."""
+"""Next offset of each partition -> mean size of a sample of records, bytes.
+
+The sample begins at these offsets.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The end of a run that drains the topic; the end is determined at startup.
+    """Offsets at which a run that drains the topic ends; determined at startup.
 
-    `topic_id` is the id of the topic to which the ends belong; None if it is unknown.
+    `topic_id` is the id of the topic to which `ends` belong; None if it is unknown.
     """
 
     ends: Mapping[int, int]
     topic_id: str | None = None
 
     def ends_in(self, topic: Topic, ends: Mapping[int, int]) -> dict[int, int]:
-        """The end of each partition of a topic, but not beyond the target's end.
+        """For each partition, its end in `ends`, or the target's end if it is earlier.
 
-        Partitions and topics that were created after startup are not read.
+        Partitions and topics that were created after startup get the end 0, so they are
+        not read.
         """
         replaced = find_replaced(self.topic_id, topic.id)
         return {
@@ -88,10 +98,12 @@ class Admission:
     """Plans the offsets that each batch reads from the topics of frames.
 
     Attributes:
-        kafka: Names of the topics, for errors.
-        scan_times: Reads records to get their times where Kafka's index is unreliable.
-        skip_lost: Whether to count records that Kafka deleted before they were read,
-            instead of raising an error.
+        kafka: Settings that contain the names of the topics; errors show these names.
+        scan_times: Reads the records themselves to get their times, where Kafka's index
+            of times is unreliable.
+        skip_lost: Whether the job continues if Kafka deleted records before they were
+            read. `Position.skipped` then counts these records. If False, an error is
+            raised.
     """
 
     kafka: KafkaSettings
@@ -103,7 +115,11 @@ class Admission:
     window: Window | None = None
 
     def target(self) -> Target:
-        """The current end of the topic, or where the search for a `window` ends."""
+        """The target of a run that begins now.
+
+        The target is the current end of the topic; if `window` is set, it is where the
+        search for the window's records ends.
+        """
         topic = self.offsets.describe()
         ends = self.offsets.latest(topic.partitions)
         if self.window is not None:
@@ -111,7 +127,9 @@ class Admission:
         return Target(ends, topic.id)
 
     def lost_topics(self, planned: Position) -> Collection[int]:
-        """Return the indexes of topics that were recreated since a batch was planned.
+        """Return the indexes of topics that were recreated after a batch was planned.
+
+        `planned` is the position at which the batch ends.
 
         Raises:
             TopicReplaced: A topic was recreated, and `skip_lost` is not set.
@@ -143,10 +161,11 @@ class Admission:
 
         Args:
             start: Position at which the batch begins.
-            wall_ms: Wall time, Unix ms. Records far ahead of this time do not advance
-                the clock.
-            target: The end of the run, where T becomes the maximum record time. If
-                None, the job follows the topic, and T waits for silent partitions.
+            wall_ms: Wall time, Unix ms. Records whose time is far later than this do
+                not advance T.
+            target: Where a run that drains the topic ends. There, T becomes the maximum
+                record time. If None, the job follows the topic, and T waits for silent
+                partitions.
             quiet_ms: Wall time, Unix ms, of the last plan that began at `start` and
                 found nothing to read; 0 if no such plan exists.
 
@@ -164,9 +183,9 @@ class Admission:
         believed_ms = wall_ms + self._lead_ms(placed, ends, wall_ms, target is None)
         if target is None:
             newest = self.offsets.newest(list(ends))
-            # If a partition's newest record arrived after `ends` were read, the batch
-            # includes this record. Otherwise, a scan would have to find the newest
-            # record before `ends`.
+            # A partition's newest record may have arrived after `ends` were read. The
+            # batch then includes this record. If it did not, only a scan could find the
+            # newest record before the partition's end in `ends`.
             arrived = {p: at.offset + 1 for p, at in newest.items()}
             held = {p: max(end, arrived.get(p, 0)) for p, end in held.items()}
             ends = {p: max(end, held[p]) for p, end in ends.items()}
@@ -183,11 +202,11 @@ class Admission:
     def _lead_ms(
         self, start: Position, ends: Mapping[int, int], wall_ms: int, is_live: bool
     ) -> int:
-        """Maximum time by which the topic's clock may be ahead of wall time, ms.
+        """By how much the topic's clock may be ahead of wall time, ms.
 
-        If the clocks of all taps are fast, all records are from the future. Without a
-        lead, the job would refuse all of them. A lead begins only in a job that follows
-        the topic, not in a run that drains the topic.
+        If the clocks of all taps are fast, all records are from the future. If the job
+        allowed no lead, it would refuse all these records. A run that drains the topic
+        continues the lead of an earlier job, but never begins a lead.
         """
         if start.clock_ms:
             moved_ms = max(one.moved_ms for one in start.partitions.values())
@@ -223,11 +242,11 @@ class Admission:
         times = self._times(unread, row_limit)
         if unread.rows > row_limit:
             if start.clock_ms >= times.last_ms:
-                # No unread record advances the clock, so the order of the records does
-                # not matter.
+                # No unread record advances T, so the order in which batches read the
+                # records does not matter.
                 ends = part_of(start.next_offsets(), unread.ends, row_limit)
                 return unread.position(start.clock_ms, ends)
-            # T is earlier than the last record, so no lookup of the newest record is
+            # The batch ends before the last record, so the newest record's time is not
             # needed.
             end = aligned_end(times, times.last_ms, row_limit)
             return unread.position(end.clock_ms, end.ends)
@@ -250,8 +269,8 @@ class Admission:
         end = aligned_end(times, clock_ms, row_limit)
         if end.ends != start.next_offsets() or end.clock_ms != start.clock_ms:
             return unread.position(end.clock_ms, end.ends)
-        # A silent partition holds T back, so the batch also reads records that are
-        # later than T.
+        # A silent partition holds T back, and all records up to T have been read. The
+        # batch therefore reads records that are later than T.
         latest_ms = max(newest_ms.values(), default=clock_ms)
         beyond = aligned_end(end.times, latest_ms, row_limit)
         peaks_ms = {
@@ -286,14 +305,15 @@ class Admission:
     def _placed(
         self, start: Position, topic: Topic, ends: Mapping[int, int]
     ) -> Position:
-        """Return the start, with new partitions added and deleted records skipped."""
+        """Return the start, with new partitions, and moved after deleted records."""
         earliest = self.offsets.earliest(topic.partitions)
         if replaced := self._replaced(start, topic):
             start = _moved_to(start, topic, earliest, replaced)
         placed = {}
         skipped = start.skipped
         for partition in start.partitions.keys() - set(topic.partitions):
-            # Kafka never removes a partition, so the topic was deleted and recreated.
+            # Kafka never removes a single partition from a topic, so the topic was
+            # deleted and recreated.
             self._lose(partition, 0, start.partitions[partition].next_offset)
         for partition in topic.partitions:
             first = earliest[partition]
@@ -305,8 +325,8 @@ class Admission:
                 skipped += first - here.next_offset
                 here = here._replace(next_offset=first)
             elif here.next_offset > ends[partition]:
-                # The start may lie after the target's end, but not after the topic's
-                # end.
+                # The start may lie after the target's end. If it lies after the end of
+                # the partition itself, records are lost.
                 held = self.offsets.latest([partition])[partition]
                 if here.next_offset > held:
                     self._lose(partition, held, here.next_offset)
@@ -334,7 +354,10 @@ def _moved_to(
     earliest: Mapping[int, int],
     replaced: Collection[int],
 ) -> Position:
-    """Return the start, reset in recreated topics; `skipped` includes lost records."""
+    """Return the start, at the earliest offsets of recreated topics.
+
+    `skipped` includes the lost records.
+    """
     old = {p: one for p, one in start.partitions.items() if topic_index(p) in replaced}
     new = [p for p in topic.partitions if topic_index(p) in replaced]
     unread = sum(

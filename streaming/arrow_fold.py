@@ -1,9 +1,9 @@
-"""Folds whole batches of Arrow in Spark's Python worker, without pandas.
+"""Runs the fold on whole Arrow batches in Spark's Python workers, without pandas.
 
-Spark's worker makes a data frame for each group, and two data frames for the result
-(docs/performance.md). Instead, this module reads and writes whole columns of a batch.
-Workers of a cluster start without the monitor's code, so they fold with pandas, as
-Spark does.
+For each group, Spark's own worker makes one pandas data frame of the input, and two
+data frames of the result (docs/performance.md). Instead, this module reads and writes
+whole columns of a batch. On a cluster, workers start without the monitor's code, so
+they run Spark's own code with pandas.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ _STATES = {
 
 
 _StateRow = tuple[str, bytes, bytes | None, int]
-"""A row of `_STATES`; the last item is the timeout before the fold, ms."""
+"""A row of `_STATES`; the last item is the deadline before the fold, Unix ms."""
 
 
 def use_arrow_fold() -> None:
-    """Patch this process and its forks, so that Spark's workers fold with Arrow."""
+    """Patch pyspark in this process, so that workers forked from it fold with Arrow."""
     read_udfs: Any = worker.read_udfs
     make_serializer: Any = ArrowStreamSerializer
 
@@ -77,12 +77,12 @@ def folded(
     most_rows: int,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Yield structs of counts, rows and states for the batches of a task.
+    """Fold the groups of a task; yield batches of three structs: counts, rows, states.
 
-    Batches have the columns ``key``, ``event_time`` and ``digest``. The last column of
-    a batch contains, for each group, its range of rows and its state. A positive
-    `most_rows` limits the rows of a result. The function raises the errors of
-    `Fold.row`.
+    The batches of the input have the columns ``key``, ``event_time`` and ``digest``.
+    Their last column contains, for each group, its range of rows and its state. If
+    `most_rows` is positive, a result is yielded as soon as it has more rows than this.
+    The function raises the errors of `Fold.row`.
     """
     rows: list[OutputRow] = []
     states: list[_StateRow] = []
@@ -99,7 +99,7 @@ def folded(
 def _groups(
     batches: Iterable[pa.RecordBatch], schema: StructType
 ) -> Iterator[tuple[str, list[bytes], int, GroupState]]:
-    """Yield key, digests, newest event time in Unix ms, and state of each group."""
+    """Yield each group's key, digests, newest event time in Unix ms, and state."""
     packed: list[bytes] = []
     clock_ms = 0
     for batch in batches:
@@ -110,7 +110,7 @@ def _groups(
                 break
             first, properties = group["startOffset"], json.loads(group["properties"])
             # If a group is folded only because its deadline has passed, the group has a
-            # single row, which contains only the key.
+            # single row, which contains the key, but no digest.
             if not properties["hasTimedOut"]:
                 part = slice(first, first + group["numRows"])
                 packed += digests[part]

@@ -1,4 +1,8 @@
-"""Finds where a batch ends in each partition: at one record time T, within a limit."""
+"""Finds the offset at which a batch ends in each partition.
+
+All partitions end at the same record time T, and the batch has a maximum number of
+records.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +16,15 @@ _FIRST_STRIDE_MS = 1_000
 
 
 class Cut(NamedTuple):
-    """A possible end of a batch, usually where all partitions reach one record time.
+    """A possible end of a batch: usually, all partitions end at the same record time.
 
     Attributes:
-        clock_ms: Record time of the cut, Unix ms; no record after the cut is earlier,
-            except late records.
+        clock_ms: Record time of the cut, Unix ms. No record after the cut has an
+            earlier time, except late records.
         next_ms: Time of the earliest record after the cut; `clock_ms` if none exists.
-        ends: Offset of each partition's first record whose time is `clock_ms` or later.
-        times: Record times, including the scans that the cut needed.
+        ends: Offset at which the batch ends in each partition; usually, the offset of
+            the first record whose time is `clock_ms` or later.
+        times: Record times, including the scans that were needed to find the cut.
     """
 
     clock_ms: int
@@ -29,23 +34,24 @@ class Cut(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """Number of offsets from the start to the ends."""
+        """Number of offsets from the start of the batch to the cut."""
         return count_rows(self.times.unread.start.next_offsets(), self.ends)
 
 
 def aligned_end(times: RecordTimes, latest_ms: int, row_limit: int) -> Cut:
-    """Return a cut up to `latest_ms` whose records fit the limit.
+    """Return a cut up to `latest_ms`, for a batch of at most `row_limit` records.
 
-    The cut is the latest such cut, or fills at least three quarters of the limit. If
-    the records of one time alone exceed the limit, the batch ends between these
-    records, and T is their time. If late records alone exceed the limit, T does not
-    move.
+    The result is the latest such cut, or a cut that fills at least three quarters of
+    the limit. If the records with the same time alone exceed the limit, the batch ends
+    between these records, and T is their time. If late records alone exceed the limit,
+    T stays at the time of the previous batch.
     """
     while True:
         end = _aligned_end(times, latest_ms, row_limit)
         # The search trusts Kafka's index. If the index returns a record from the
-        # future, the cut may omit later offsets with records before T, so the cut is
-        # checked.
+        # future, the batch may end there, although records before T follow at later
+        # offsets. The cut is therefore checked. If a scan was needed, the search is
+        # repeated with the scan.
         checked = end.times.checked(end.clock_ms)
         if len(checked.scans) == len(times.scans):
             return end
@@ -65,8 +71,8 @@ def _aligned_end(times: RecordTimes, latest_ms: int, row_limit: int) -> Cut:
     low = low._replace(times=times)
     if high.clock_ms - low.clock_ms > 1 or low.rows:
         return low
-    # The records with the record time T alone exceed the limit. T stays, because no
-    # record of the batch is later.
+    # The records with the time of `low` alone exceed the limit. This time becomes T,
+    # because no record of the batch is later.
     return low._replace(ends=part_of(low.ends, high.ends, row_limit))
 
 
@@ -86,10 +92,11 @@ def cut_at(times: RecordTimes, clock_ms: int) -> Cut:
 
 
 def gallop(low: Cut, latest_ms: int, row_limit: int) -> tuple[Cut, Cut]:
-    """Search in doubling strides; return the last cut that fits, and the next cut.
+    """Search in strides that double; return the last cut that fits, and the next cut.
 
-    The time of the fitting cut is moved up to the earliest record after the cut. The
-    next cut has too many records, or lies after the latest time.
+    The time of the first returned cut is that of the earliest record after this cut,
+    but at most the latest time. The second returned cut has more than `row_limit`
+    records, or lies after the latest time.
     """
     times, stride_ms = low.times, _FIRST_STRIDE_MS
     while True:
@@ -99,8 +106,8 @@ def gallop(low: Cut, latest_ms: int, row_limit: int) -> tuple[Cut, Cut]:
         times = high.times
         last_ms = times.latest_clock_ms(latest_ms)
         if high.clock_ms > last_ms + 1:
-            # A scan for the cut has made the latest time earlier than the cut. The
-            # search therefore repeats the cut at an earlier time.
+            # To find this cut, a scan was needed. The scan has shown that the latest
+            # time is before the cut, so the search tries a cut at an earlier time.
             continue
         if high.rows > row_limit or high.clock_ms > last_ms:
             return low, high
@@ -111,10 +118,11 @@ def gallop(low: Cut, latest_ms: int, row_limit: int) -> tuple[Cut, Cut]:
 def bisect(
     low: Cut, high: Cut, latest_ms: int, row_limit: int
 ) -> tuple[Cut, Cut, RecordTimes]:
-    """Narrow the range between a cut that fits and a cut that does not fit.
+    """Narrow the range between a cut that fits the limit and a later cut that does not.
 
-    The search ends when the cuts are 1 ms apart, or when the lower cut fills three
-    quarters of the limit. Every further step costs a request to the broker.
+    The search ends when the cuts are 1 ms apart, or when the earlier cut fills three
+    quarters of the limit. A fuller batch is not worth further steps, because every step
+    costs a request to the broker.
     """
     times = high.times
     enough = max(1, row_limit * 3 // 4)
@@ -132,7 +140,10 @@ def bisect(
 def part_of(
     low: Mapping[int, int], high: Mapping[int, int], rows: int
 ) -> dict[int, int]:
-    """Move offsets from `low` to `high`, by `rows` in total, partition by partition."""
+    """Return the offsets `low`, moved towards `high` by at most `rows` in total.
+
+    The offset of a partition is moved to its end in `high` before the next partition's.
+    """
     ends = dict(low)
     for partition in sorted(high):
         taken = min(rows, high[partition] - low[partition])

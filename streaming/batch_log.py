@@ -5,7 +5,7 @@ a file is missing, Spark silently starts from the beginning, or repeats the wron
 
 Spark does not sync its files to the disk. The job syncs these files before it commits a
 batch to the ledger. A power failure can thus lose only the files of a batch that Spark
-repeats. A file that a power failure has emptied counts as missing.
+repeats anyway. A file that a power failure has emptied counts as missing.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SPARKS = ("commits", "metadata", "offsets", "sources", "state")
 
 
 class BatchLog(NamedTuple):
-    """The newest batches of a checkpoint.
+    """What Spark's log contains about the newest batches of a checkpoint.
 
     Attributes:
         planned: Number of the newest batch that was planned; None before the first
@@ -47,10 +47,11 @@ class BatchLog(NamedTuple):
         position: Position after the last committed batch; None before the first commit.
         state_partitions: Number of partitions of the state; 0 before the first plan.
         planned_records: Number of records of the batch that was planned, but not
-            committed.
-        begin: Position before the first batch, as `Position.to_json` returns it, while
-            this batch is planned, but not committed; otherwise None.
-        torn: Files that a power failure has emptied, and that Spark cannot read.
+            committed; 0 if no such batch exists.
+        begin: If the first batch was planned, but not committed, the position at which
+            it begins, as `Position.to_json` returns it; otherwise None.
+        torn: Files to remove before Spark starts: files that a power failure has
+            emptied, and the plan that follows an emptied commit.
     """
 
     planned: int | None = None
@@ -80,7 +81,7 @@ class _Commit(msgspec.Struct, rename="camel"):
 
 
 def read_batch_log(checkpoint: Path) -> BatchLog:
-    """Return the newest batches of a checkpoint; its directory may be missing.
+    """Read the log of a checkpoint; the checkpoint's directory may be missing.
 
     Raises:
         DamagedCheckpoint: A file is missing or has the wrong content.
@@ -89,11 +90,12 @@ def read_batch_log(checkpoint: Path) -> BatchLog:
     committed, torn_commit = _newest_whole(commits)
     planned, torn_plan = _newest_whole(offsets)
     if torn_plan is not None and int(torn_plan.name) == committed:
-        # The plan of a committed batch was synced, so no power failure has torn the
-        # plan.
+        # The empty plan is that of a committed batch, and such a plan was synced. No
+        # power failure has emptied the plan, so it counts as damaged.
         planned, torn_plan = committed, None
     if torn_commit is not None and planned == (batch := int(torn_commit.name)) + 1:
-        # Spark must repeat this batch before the next planned batch.
+        # The commit of `batch` is empty, so Spark must repeat `batch` first. The plan
+        # of the next batch is removed.
         torn_plan, planned = offsets / str(planned), batch
     torn = tuple(path for path in (torn_commit, torn_plan) if path is not None)
     metadata = checkpoint / "metadata"
@@ -137,23 +139,27 @@ def read_batch_log(checkpoint: Path) -> BatchLog:
 
 
 def position_of(checkpoint: Path, batch: int) -> str:
-    """Return the position after a planned batch, as Spark has stored it."""
+    """Return the position after a planned batch, as JSON from Spark's log."""
     return (checkpoint / "offsets" / str(batch)).read_text().splitlines()[-1]
 
 
 def complete(checkpoint: Path, log: BatchLog) -> None:
-    """Repair a locked checkpoint after a file was deleted or torn."""
+    """Repair a locked checkpoint after a file was deleted or torn.
+
+    Spark can then start.
+    """
     for path in log.torn:
         _log.warning(
             "%s is empty, probably after a power failure: the job removes it", path
         )
         path.unlink()
     if log.committed is None:
-        # The state of the uncommitted first batch is not needed, and its files may be
-        # torn.
+        # No batch was committed, so the first batch is repeated. Spark then writes its
+        # state again. The existing files of the state may be torn.
         shutil.rmtree(checkpoint / "state", ignore_errors=True)
     if log.planned is None:
-        # Spark refuses to start if a failed plan has left a temporary file.
+        # A plan that failed may have left a temporary file. Spark would then refuse to
+        # start.
         for name in ("commits", "offsets"):
             shutil.rmtree(checkpoint / name, ignore_errors=True)
     for name in ("", "offsets", "commits", "state/0/_metadata"):
@@ -173,7 +179,7 @@ def _begin_of(end: Position) -> dict[str, Any]:
 
 
 def _newest_whole(directory: Path) -> tuple[int | None, Path | None]:
-    """Return the newest batch with a whole file, and the newer torn file, if any."""
+    """Return the newest batch whose file is whole, and the newer file if it is torn."""
     numbers = (int(path.name) for path in directory.glob("*") if path.name.isdigit())
     newest = max(numbers, default=None)
     if newest is None or not _is_torn(path := directory / str(newest)):

@@ -1,4 +1,4 @@
-"""Holds the newest figures: the job writes them, and exporter and page read them."""
+"""Holds the newest figures, which the job writes, and exporter and page read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from streaming.position import Position
 
 
 class GroupParts:
-    """Parts of the totals of each group: the newest part from each view."""
+    """Holds, for each group, the newest part of its totals from each view."""
 
     def __init__(self, grouping: Grouping[Any, Any]) -> None:
         self._grouping = grouping
@@ -25,7 +25,7 @@ class GroupParts:
         self._parts: dict[str, dict[str, Any]] = {}
 
     def set(self, group: str, view: str, part: Any) -> bool:
-        """Set a group's part in a view; returns whether the part has changed."""
+        """Set the part of a group's totals from a view; return whether it changed."""
         parts = self._parts.setdefault(group, {})
         if parts.get(view) == part:
             return False
@@ -37,22 +37,28 @@ class GroupParts:
         return self._grouping.join(list(self._parts[group].values()))
 
     def take(self, view: str, totals: Any) -> dict[str, Any]:
-        """Set all parts in the totals of a view; returns changed parts, by group."""
+        """Divide a view's totals among groups; return changed parts, by group."""
         found = self._grouping.split(totals)
         return {name: one for name, one in found.items() if self.set(name, view, one)}
 
 
 class FollowingViews(NamedTuple):
-    """Views to publish next, and names of set or dropped views; both by prefix."""
+    """The views to publish next.
+
+    Attributes:
+        views: All views of each kind, by prefix of the kind.
+        changed: Names of the views whose totals were set or dropped, by prefix of the
+            kind.
+    """
 
     views: dict[str, Views[Any]]
     changed: Mapping[str, Collection[str]]
 
 
 class Board:
-    """Holds one immutable snapshot and swaps it for the next.
+    """Holds the newest snapshot, which is immutable; a change replaces the snapshot.
 
-    Totals are absolute, so a replayed batch does no harm.
+    Totals are absolute values, not increments, so a repeated batch does no harm.
     """
 
     def __init__(self, protocols: Iterable[AnyProtocol] = PROTOCOLS) -> None:
@@ -66,7 +72,7 @@ class Board:
             for kind in self._kinds
             if kind.grouping is not None
         }
-        # Groups whose totals were read, but not published yet.
+        # Groups whose totals have changed, but are not published yet.
         self._touched: dict[str, set[str]] = {prefix: set() for prefix in self._groups}
         self._changed: dict[str, set[str]] = {prefix: set() for prefix in self._views}
         self._snapshot = Snapshot().with_views(self._views)
@@ -77,23 +83,28 @@ class Board:
         return self._snapshot
 
     def names(self, prefix: str) -> Collection[str]:
-        """Return, without a copy, the names of a kind's views that have figures."""
+        """Return the names of a kind's views that have figures; they are not copied."""
         return self._views[prefix].totals.keys()
 
     def take_changed(self) -> Mapping[str, Collection[str]]:
-        """Return the views, by prefix, that were set or dropped since the last call."""
+        """Return names of views that were set or dropped since the last call.
+
+        The result maps the prefix of a kind to these names.
+        """
         with self._lock:
             changed = self._changed
             self._changed = {prefix: set() for prefix in self._views}
         return changed
 
     def read(self, packed: Mapping[str, bytes]) -> dict[str, dict[str, Any]]:
-        """Return the published form of views' totals, by prefix, then by name.
+        """Decode the totals of views; return them as they are published.
 
-        The parts of a group are joined, including parts in views that were read
-        earlier. Reading the same totals again changes nothing. `packed` maps the key of
-        a view to its totals from `blob.totals_part`. For a kind with
-        `Grouping.changed`, totals may lack groups that did not change.
+        The result maps the prefix of a kind, and then the name of a view, to totals. If
+        a kind has a `Grouping`, groups replace the views. The totals of a group are
+        joined from its parts in all views, including views that were read earlier.
+        If the same totals are read again, nothing changes. `packed` maps the key of a
+        view to its totals, as `blob.totals_part` returns them. If the kind has
+        `Grouping.changed`, these totals may omit groups that did not change.
 
         Raises:
             sds_core.observer.kinds.UnknownKind: A key belongs to no registered kind.
@@ -119,16 +130,16 @@ class Board:
         remainders: Mapping[str, Remainder[Any]] = MappingProxyType({}),
         gone: Iterable[str] = (),
     ) -> FollowingViews:
-        """Return the views with new totals; other views keep their totals.
+        """Return all views; those in `fresh` get new totals, others keep their totals.
 
-        A view whose totals describe nothing (`Kind.is_known`) is dropped.
+        If `Kind.is_known` is False for new totals, their view is dropped.
 
         Args:
-            fresh: Totals, as `read` returns them.
+            fresh: New totals, as `read` returns them.
             labels: Prefix of a kind -> names of all its views that have a metric label
                 of their own.
             remainders: Prefix of a kind -> sums over its forgotten views.
-            gone: Keys of further views to drop.
+            gone: Keys of views to drop, whatever their totals are.
         """
         dropped: dict[str, set[str]] = {prefix: set() for prefix in self._views}
         for key in gone:
@@ -166,17 +177,17 @@ class Board:
         self._touched = {prefix: set() for prefix in self._groups}
 
     def set_position(self, position: Position) -> None:
-        """Set the end of the newest batch: its admission time and records."""
+        """Set the admission time and the counts of records after the newest batch."""
         self.set(clock_ms=position.clock_ms)
         self.set_job(records=position.records, records_lost=position.skipped)
 
     def set(self, **parts: Any) -> None:
-        """Replace parts of the snapshot: `table`, `audit` or `observer`."""
+        """Replace `table`, `audit`, `observer` or other parts of the snapshot."""
         with self._lock:
             self._snapshot = replace(self._snapshot, **parts)
 
     def set_job(self, **figures: Any) -> JobFigures:
-        """Set some of the job's own figures."""
+        """Set some of the job's own figures; return all of them."""
         with self._lock:
             job = replace(self._snapshot.job, **figures)
             self._snapshot = replace(self._snapshot, job=job)

@@ -1,4 +1,7 @@
-"""Identity and lock of a checkpoint, which belongs to one topic and one running job."""
+"""Checks the identity of a checkpoint, and locks the checkpoint.
+
+A checkpoint belongs to one topic, and only one running job may use it.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +28,13 @@ from streaming.directories import locked_directory
 from streaming.unfinished import Unfinished
 
 _LONGEST_TOPIC = 249
-"""Maximum length of a topic's name that Kafka allows, characters."""
+"""Maximum length of a topic's name in Kafka, characters."""
 
 _NEWER = "(of sds-monitor 0.16 or newer)"
-"""Stored in place of the topic's name; no topic can have this name."""
+"""Stored in `CheckpointIdentity.topic` instead of the name of a topic.
+
+No topic can have this name.
+"""
 
 _FileName = Annotated[str, msgspec.Meta(pattern=r"^[\w.-]{1,100}\Z")]
 
@@ -38,21 +44,24 @@ class CheckpointMismatch(ValueError):
 
 
 class CheckpointIdentity(msgspec.Struct):
-    """Settings with which a checkpoint was begun; content of ``monitor/job.json``.
+    """Content of ``monitor/job.json``: how a checkpoint was begun, and its last start.
 
     Attributes:
-        topic: The topic of frames. Releases since 0.16 write `_NEWER`, so that releases
-            up to 0.15, which do not know the ledger, refuse the checkpoint.
-        starts: Number of jobs that were started on the checkpoint, including this one.
-        files: Names of the files in ``monitor/``, except the file of this identity. A
-            release up to 0.6 writes an empty list, which stands for all existing files.
-        observer: All settings of the model. Empty if the release that wrote the
-            checkpoint had only the defaults.
-        unfinished: Unfinished batch that the newest start found; None if it found none.
-            Releases up to 0.12 ignore this field.
-        observed_topic: The topic of frames, in a file of a release since 0.16.
-        state_versions: Newest version of the state that may be in the checkpoint, by
-            prefix of the kind. Empty in a file of a release up to 0.17.
+        topic: The topic of frames. In the file, releases since 0.16 store `_NEWER`
+            instead, so that releases up to 0.15 refuse the checkpoint. These older
+            releases do not know the ledger.
+        starts: Number of jobs that were started on the checkpoint, including the
+            current job.
+        files: Names of the files in ``monitor/``, except ``job.json``. A release up to
+            0.6 writes an empty list, which stands for all existing files.
+        observer: All settings of the model. Empty in a file of a release that did not
+            have these settings; the defaults then apply.
+        unfinished: The last unfinished batch that a start found; None if no start has
+            found one. Releases up to 0.12 ignore this field.
+        observed_topic: The topic of frames in the file, if a release since 0.16 wrote
+            the file; otherwise empty.
+        state_versions: Prefix of a kind -> newest version of the kind's state that may
+            be in the checkpoint. Empty in a file of a release up to 0.17.
     """
 
     topic: str
@@ -71,7 +80,7 @@ def own_files(checkpoint: Path) -> Path:
 
 
 def locked_checkpoint(checkpoint: Path) -> AbstractContextManager[None]:
-    """Lock a checkpoint while the block runs; see `locked_directory`."""
+    """Lock a checkpoint while the ``with`` block runs; see `locked_directory`."""
     return locked_directory("checkpoint", checkpoint, "monitor/lock")
 
 
@@ -84,8 +93,8 @@ def check_identity(
 ) -> CheckpointIdentity:
     """Check that a locked checkpoint fits a job, and return its identity.
 
-    A new checkpoint gets the operator's settings of the model, and defaults for all
-    other settings.
+    A new checkpoint gets the settings of the model in `observer`, and the defaults for
+    settings of the model that `observer` omits.
 
     Raises:
         CheckpointMismatch: The checkpoint was begun with other settings.
@@ -93,7 +102,8 @@ def check_identity(
     """
     identity = _read_identity(checkpoint, topic, report_detail, has_batches)
     if topic.startswith(f"{identity.topic},"):
-        # Added topics are read from their start, like added partitions.
+        # Topics were added to those of the checkpoint. The job reads the added topics
+        # from their start, as it reads added partitions.
         identity.topic = topic
     if identity.topic != topic:
         begun_on = printable(identity.topic)[:_LONGEST_TOPIC]
@@ -113,7 +123,8 @@ def check_identity(
         identity.files = [
             path.name
             for path in own_files(checkpoint).iterdir()
-            # If a job was killed at startup, its ledger may exist but not be listed.
+            # An unlisted ledger is not added, because it is left from a job that was
+            # killed at startup.
             if path.suffix in (".json", ".sqlite")
             and path.name not in (IDENTITY, LEDGER)
         ]
@@ -148,7 +159,10 @@ def _observer_of(
 def record_start(
     checkpoint: Path, identity: CheckpointIdentity, files: Iterable[str]
 ) -> CheckpointIdentity:
-    """Count a start of a locked checkpoint, and store the names of existing files."""
+    """Store that a job was started on a locked checkpoint, and the names in `files`.
+
+    Returns the stored identity, with the name of the topic instead of `_NEWER`.
+    """
     started = msgspec.structs.replace(
         identity, starts=identity.starts + 1, files=sorted(files)
     )

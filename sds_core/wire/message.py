@@ -1,4 +1,7 @@
-"""Converts between frames and protobuf messages; both dialects share field names."""
+"""Converts between frames and the protobuf messages of both dialects.
+
+The fields of both dialects have the same names.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,8 @@ MAX_ID_CHARACTERS = 512
 """Maximum length of the id of a message, participant, channel, peer or tap.
 
 See docs/records.md. Message ids of js-waku have 64 characters, content topics about 50,
-and peer ids 53. Ids stay in memory longer than their frames."""
+and peer ids 53. The length is limited, because ids stay in memory longer than their
+frames."""
 
 
 def read_message(
@@ -39,8 +43,8 @@ def read_message(
     if not message_id:
         raise NoMessageId(dialect)
     lamport: int | None = message.lamport_timestamp
-    # `HasField` is as slow as reading the field, so it is called only if the timestamp
-    # is 0.
+    # If the timestamp is 0, the field may be absent. `HasField` is called only in this
+    # case, because the call takes as long as reading the field.
     if not lamport and not message.HasField("lamport_timestamp"):
         lamport = None
     content = message.content
@@ -71,7 +75,7 @@ def read_message(
 def write_message(
     kind: type[sds_spec_pb2.SdsMessage] | type[sds_nim_pb2.SdsMessage], frame: Frame
 ) -> bytes:
-    """Encode a frame as a message of `kind`, the protobuf class of the dialect."""
+    """Encode a frame; `kind` is the protobuf class of the dialect."""
     message = kind(
         message_id=frame.message_id,
         lamport_timestamp=frame.lamport,

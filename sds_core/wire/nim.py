@@ -21,17 +21,23 @@ _NIM = Dialect.NIM
 _ID_OF = attrgetter("message_id")
 
 _MOST_BARE_IDS = 1_000
-"""Maximum number of bare ids in a valid history; nim-sds sends ten."""
+"""Maximum number of entries in a valid history of bare message ids.
+
+nim-sds sends ten.
+"""
 
 _MESSAGE_ID_TAG = 0x0A
-"""Length-delimited tag of field 1 of a HistoryEntry; the byte is a line feed."""
+"""Tag of field 1 of a HistoryEntry, which is length-delimited.
+
+As a character, this byte is a line feed.
+"""
 
 
 def decode(value: bytes) -> Frame:
     """Decode `value` as a message of this dialect.
 
-    nim-sds itself is stricter: it requires both the lamport timestamp and the content
-    field.
+    The function accepts more messages than nim-sds itself, which requires both the
+    lamport timestamp and the content field.
 
     Raises:
         UndecodableFrame: The bytes are not a message of nim-sds.
@@ -44,7 +50,7 @@ def decode(value: bytes) -> Frame:
             causal_history = message.causal_history
             old = not all(map(_ID_OF, causal_history))
         except DecodeError:
-            # The error may come from bare ids in the history.
+            # Bare ids in the history, as older peers send them, may cause this error.
             old = True
         if old:
             message = OldSdsMessage.FromString(value)
@@ -61,11 +67,12 @@ def decode(value: bytes) -> Frame:
 
 
 def _read_old_entry(raw: bytes) -> frames.HistoryEntry:
-    """Decode one entry: a HistoryEntry, or the bare message id of an older peer.
+    """Decode an entry of a history: a HistoryEntry, or an older peer's bare message id.
 
-    A HistoryEntry and a bare id are both length-delimited field 3. Bytes count as a
-    HistoryEntry if they parse as a HistoryEntry with a message id; unknown fields are
-    skipped. A bare id could be mistaken for an entry only if it contained a line feed.
+    A HistoryEntry and a bare id are both encoded as length-delimited field 3, so the
+    tag does not distinguish them. Bytes count as a HistoryEntry if they parse as a
+    HistoryEntry with a message id; unknown fields are skipped. A bare id could be
+    mistaken for a HistoryEntry only if the id contained a line feed.
     """
     if _MESSAGE_ID_TAG in raw:
         try:

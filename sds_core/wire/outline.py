@@ -1,10 +1,11 @@
-"""Splits a frame in the usual encoding into fields, without decoding the fields.
+"""Splits a frame into fields, without decoding its ids and history entries.
 
-Most parts of a frame are known from previous frames. An `Outline` keeps ids and entries
-as bytes, so that the caller can look them up and decode only new ids and entries. A
-frame has an outline if it is in the specification's dialect, has no unknown field,
-encodes each field in the shortest form, and repeats only fields that are lists. Use
-`decode` for a frame without an outline; it also reports errors.
+Most ids and entries of a frame have occurred in previous frames. An `Outline` keeps ids
+and entries as bytes, so that the caller can look them up and decode only new ids and
+entries. A frame has an outline if its encoding is the usual one: the frame is in the
+specification's dialect, has no unknown field, encodes each field in the shortest form,
+and repeats only fields that are lists. `decode` reads frames without an outline, and
+reports errors of invalid frames.
 """
 
 from __future__ import annotations
@@ -27,31 +28,32 @@ _FILTER_BYTES = DEFAULT_PARAMETERS.length_bytes
 _FILTER_FIELD = sds_spec_pb2.Outline(
     bloom_filter=bytes(_FILTER_BYTES)
 ).SerializeToString()[:-_FILTER_BYTES]
-"""Encoded tag and length of the filter field if the filter has the default size."""
+"""Tag and length, in wire form, that precede a filter of the default size."""
 
 _ID_TAG, _HINT_TAG, _SENDER_TAG = 0x0A, 0x12, 0x1A
-"""Tags of the fields of an entry."""
+"""Tags of the fields of a history entry."""
 
 _SHORT, _MIDDLE, _LONG = 1 << 7, 1 << 14, 1 << 21
 """Smallest values whose varint has two, three and four bytes."""
 
 MAX_OUTLINED_BYTES = _LONG
-"""Maximum length of a value with an outline."""
+"""Maximum length of a frame that can have an outline, bytes."""
 
 
 class Outline(NamedTuple):
-    """A frame with a Lamport timestamp and an undecoded history.
+    """Fields of a frame that has a Lamport timestamp; ids and entries are not decoded.
 
-    If the sum of `entry_bytes` differs from `sizes.history`, the frame has further
-    fields, and the outline is invalid.
+    The caller must add up `entry_bytes` for all entries of the history. If the sum
+    differs from `sizes.history`, the frame has other fields than the outline, and the
+    outline is invalid.
 
     Attributes:
-        sender_id: Id of the sender, which may be invalid UTF-8; empty if unknown.
+        sender_id: Id of the sender; empty if unknown. The id may be invalid UTF-8.
         message_id, channel_id: The ids may be invalid UTF-8, and are never empty.
-        causal_history: Each entry in its wire form.
+        causal_history: Entries of the history, each in its wire form.
         bloom_filter: The filter in its wire form, possibly a view of the frame's bytes;
             empty if absent.
-        sizes: Bytes by part, in the form that `part_sizes` returns.
+        sizes: Number of bytes of each part of the frame, as `part_sizes` returns it.
     """
 
     sender_id: bytes
@@ -71,7 +73,7 @@ def outline_of(value: bytes, most_entries: int) -> Outline | None:
 
     Args:
         value: The frame in its wire form.
-        most_entries: Maximum number of history entries of a frame with an outline.
+        most_entries: A frame with more history entries than this has no outline.
     """
     size = len(value)
     if size > MAX_OUTLINED_BYTES:
@@ -87,7 +89,8 @@ def outline_of(value: bytes, most_entries: int) -> Outline | None:
     if len(entries) > most_entries:
         return None
     sender_id = read.sender_id
-    # Each field consists of tag, length (except numbers) and value.
+    # The size of a field includes its tag, its length prefix (which numbers do not
+    # have) and its value.
     length: int = len(message_id)
     other: int = length + (2 if length < _SHORT else _overhead(length))
     length = len(channel_id)
@@ -96,7 +99,7 @@ def outline_of(value: bytes, most_entries: int) -> Outline | None:
     if sender_id:
         length = len(sender_id)
         other += length + (2 if length < _SHORT else _overhead(length))
-    # The tag of field 20 has two bytes.
+    # The content is field 20, whose tag has two bytes. All other tags have one byte.
     content = read.content
     length = len(content)
     content_size = length and length + 1 + (2 if length < _SHORT else _overhead(length))
@@ -126,11 +129,11 @@ def outline_of(value: bytes, most_entries: int) -> Outline | None:
 def _parsed(
     value: bytes, size: int
 ) -> tuple[sds_spec_pb2.Outline | None, bytes | memoryview]:
-    """Return a frame's fields and its filter; if possible, the filter is not copied.
+    """Return a frame's fields and, if possible without a copy, its filter.
 
-    A concatenation of protobuf messages is a message with their merged fields.
-    Therefore, if the bytes before a filter parse as a message, the filter is not inside
-    another field.
+    If protobuf messages are concatenated, the result is a message with the fields of
+    all these messages. Therefore, if the bytes before a filter parse as a message, the
+    filter is a field of the frame, and not inside another field.
     """
     if size > _FILTER_BYTES:
         begin = value.rfind(_FILTER_FIELD, 0, size - _FILTER_BYTES)
@@ -154,16 +157,21 @@ def _parsed(
 
 @native
 def entry_bytes(entry: bytes) -> int:
-    """Return the length of an entry in a frame, including its tag and length prefix."""
+    """Return how many bytes an entry takes in a frame, with tag and length prefix."""
     length = len(entry)
     return length + (2 if length < _SHORT else _overhead(length))
 
 
 @native
 def outlined_entry(entry: bytes) -> HistoryEntry | None:
-    """Decode an entry of an outline; None if the frame must be decoded by `decode`."""
+    """Decode an entry of an outline.
+
+    The result is None if the entry does not have the usual encoding. The caller must
+    then decode the whole frame with `decode`.
+    """
     size: int = len(entry)
-    # Both libraries write id, hint and sender, each of less than 128 bytes.
+    # js-waku and nim-sds write id, hint and sender, each of less than 128 bytes. Such
+    # an entry is decoded without the protobuf library.
     id_end: int = _end_of(entry, 0, _ID_TAG)
     hint_end: int = _end_of(entry, id_end, _HINT_TAG)
     if _end_of(entry, hint_end, _SENDER_TAG) == size:
@@ -179,7 +187,8 @@ def outlined_entry(entry: bytes) -> HistoryEntry | None:
     except DecodeError:
         return None
     parts = read.message_id.encode(), read.retrieval_hint, read.sender_id.encode()
-    # If the sizes differ, the entry has an empty field or an unknown field.
+    # If the entry's size differs from the sum of its fields' sizes, the entry has an
+    # empty field or an unknown field.
     if size != sum([entry_bytes(part) for part in parts if part]):
         return None
     return HistoryEntry(read.message_id, read.retrieval_hint, read.sender_id)
@@ -187,7 +196,10 @@ def outlined_entry(entry: bytes) -> HistoryEntry | None:
 
 @native
 def _end_of(entry: bytes, at: int, tag: int) -> int:
-    """Return where a field of 1 to 127 bytes ends; `at` if the field is absent."""
+    """Return where the field that begins at `at` ends.
+
+    If no field with this tag and 1 to 127 bytes begins there, the result is `at`.
+    """
     if at + 1 >= len(entry) or entry[at] != tag:
         return at
     length: int = entry[at + 1]

@@ -1,4 +1,4 @@
-"""Counts the bytes of a frame by part (docs/figures.md, 9)."""
+"""Counts the bytes of each part of a frame (docs/figures.md, 9)."""
 
 from __future__ import annotations
 
@@ -27,16 +27,20 @@ _PARTS = {
 }
 
 _MOST_FIELDS = 2_000
-"""Maximum number of top-level fields that are counted; a history entry is a field."""
+"""Maximum number of top-level fields that are counted.
+
+Each history entry is a top-level field.
+"""
 
 _VARINT, _FIXED64, _LENGTH_DELIMITED, _START_GROUP, _END_GROUP, _FIXED32 = range(6)
 
 
 class PartSizes(NamedTuple):
-    """Bytes of each part of a frame; a part consists of top-level fields.
+    """Number of bytes of each part of a frame; a part consists of top-level fields.
 
-    Each field counts with tag, length and payload. `other` is the rest, so that the sum
-    of the parts is the length of the frame.
+    The bytes of a field include its tag, its length prefix and its payload. `other`
+    counts all bytes outside the other parts, so the sum of all parts is the length of
+    the frame.
     """
 
     content: int
@@ -85,20 +89,23 @@ def part_sizes(dialect: Dialect, value: bytes) -> PartSizes:
         elif wire_type == _FIXED32:
             position += 4
         else:
-            # Groups are obsolete, but valid protobuf.
+            # A group begins or ends. Groups are obsolete, but valid protobuf.
             depth += 1 if wire_type == _START_GROUP else -1
     sizes[_OTHER] = end - sum(sizes[:_OTHER])
     return PartSizes(*sizes)
 
 
 def _long_varint(value: bytes, position: int, first: int) -> tuple[int, int]:
-    """Return the varint that begins with `first`, and where it ends."""
+    """Return the number that a varint encodes, and the position after the varint.
+
+    `first` is the first byte of the varint, and `position` is that of its second byte.
+    """
     number, shift = first & 0x7F, 7
     while True:
         byte = value[position]
         position += 1
         number |= (byte & 0x7F) << shift
         if byte < 0x80:
-            # Protobuf uses 64 bits of a length or tag, and ignores the rest.
+            # Protobuf uses the low 64 bits of a length or tag, and ignores higher bits.
             return number & 0xFFFF_FFFF_FFFF_FFFF, position
         shift += 7

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 VARINT, FIXED64, LENGTH_DELIMITED, FIXED32 = 0, 1, 2, 5
-"""Wire types; groups (3 and 4) are obsolete and not read."""
+"""Wire types that can be read; groups (3 and 4) are obsolete, and raise an error."""
 
 _LONGEST_VARINT = 10
 _FIXED = {FIXED64: 8, FIXED32: 4}
@@ -21,7 +21,7 @@ class Field(NamedTuple):
 
     Attributes:
         start: Offset of the field's tag.
-        value: The number of a varint, or the bytes of any other value.
+        value: For a varint, the number; for the other wire types, the bytes.
     """
 
     number: int

@@ -2,7 +2,7 @@
 
 Three layouts are in use, and a segment does not name its layout. All layouts have the
 hash of the whole payload in field 1. The types of the other fields distinguish the
-layouts, but some segments fit two layouts. The other fields are:
+layouts, but some segments fit two layouts. The layouts have these fields after field 1:
 
     field  status-go, LIP-243        nim-segmentation
     2      index                     length of the whole payload
@@ -36,7 +36,7 @@ _MOST_SEGMENTS = 256
 _LARGEST_LENGTH = 2**63 - 1
 _FEWEST_STATUS_SEGMENTS = 2
 
-# Every segment begins with field 1, whose value has 32 bytes.
+# Every segment begins with the tag and the length of field 1, the hash.
 _OPENING = bytes([1 << 3 | LENGTH_DELIMITED, _HASH_BYTES])
 
 _BYTES_FIELDS_LIP = frozenset({1, 4})
@@ -44,7 +44,7 @@ _BYTES_FIELDS_NIM = frozenset({1, 7})
 
 
 class SegmentLayout(StrEnum):
-    """Field layout of a segment, named after the software that writes it."""
+    """Field layout of a segment, named after the software or document of its origin."""
 
     STATUS_GO = "status-go"
     LIP_243 = "lip-243"
@@ -59,13 +59,16 @@ class SegmentHeader:
         layouts: All layouts that the segment fits, at least one; a data segment of
             status-go also fits LIP-243.
         payload_hash: Keccak-256 of the whole payload, 32 bytes.
-        index: Position among the segments of its kind, from 0.
+        index: Position among the payload's data segments, or, for a parity segment,
+            among the payload's parity segments; from 0.
         is_parity: Whether the segment is a parity segment (erasure code). If not, it is
             a data segment.
-        data_count: Number of data segments, in [1, 256]. None if the layout omits the
-            number, as in parity segments of status-go.
-        parity_count: Number of parity segments; None if the layout omits it.
-        whole_bytes: Length of the whole payload; None if the layout omits it.
+        data_count: Number of the payload's data segments, in [1, 256]. None if the
+            segment does not state the number, as in parity segments of status-go.
+        parity_count: Number of the payload's parity segments; None if the segment does
+            not state the number.
+        whole_bytes: Length of the whole payload; None if the layout has no field for
+            the length.
     """
 
     layouts: tuple[SegmentLayout, ...]
@@ -83,7 +86,7 @@ def read_segment_header(content: bytes) -> SegmentHeader | None:
     """Decode a segment; None if the bytes are not a segment.
 
     The function checks the fields, their order, the length of the hash, and the index.
-    Other bytes pass the checks only if they are crafted.
+    Bytes that are not a segment pass these checks only if they are crafted.
     """
     if not content.startswith(_OPENING):
         return None
@@ -92,7 +95,8 @@ def read_segment_header(content: bytes) -> SegmentHeader | None:
     last = 0
     try:
         for number, wire_type, _, value in protobuf_fields(content):
-            # All three libraries write fields in the order of their numbers.
+            # The libraries of all three layouts write fields in the order of their
+            # numbers.
             if not last < number <= 7:
                 return None
             last = number
@@ -119,8 +123,9 @@ def _lip(numbers: Mapping[int, int], parts: Mapping[int, bytes]) -> SegmentHeade
     if 7 in numbers:
         is_parity = numbers[7] == 1
     else:
-        # status-go writes no field 7, and splits only payloads that do not fit into one
-        # message.
+        # status-go writes no field 7. Its parity segments do not state the number of
+        # data segments. status-go splits only payloads that do not fit into one
+        # message, so such a payload has at least two data segments.
         is_parity = data_count == 0
         if is_parity:
             layouts = [SegmentLayout.STATUS_GO]
@@ -164,7 +169,7 @@ def _is_possible(header: SegmentHeader) -> bool:
     whole_bytes = header.whole_bytes
     if whole_bytes is None:
         return True
-    # A parity segment is padded, and can be longer than a short payload.
+    # A parity segment is padded, so it can be longer than the whole payload.
     fits = header.is_parity or len(header.payload) <= whole_bytes
     return fits and whole_bytes <= _LARGEST_LENGTH
 
@@ -172,7 +177,7 @@ def _is_possible(header: SegmentHeader) -> bool:
 def payload_hash(payload: bytes) -> bytes:
     """Return the hash that all segments of a payload contain: Keccak-256, 32 bytes.
 
-    SHA-3, the standardised form of Keccak, pads differently, and `hashlib` has only
-    SHA-3.
+    `hashlib` cannot compute this hash. It has only SHA-3, the standardised form of
+    Keccak, which pads the input differently.
     """
     return keccak.new(digest_bits=256, data=payload).digest()
