@@ -24,7 +24,7 @@ _COMPARE = "compare"
 
 
 class _CompareByDefault(Group):
-    """If the command is omitted, the options are options of ``compare``."""
+    """A group that runs ``compare`` if options follow without a command."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0].startswith("-") and args[0] not in ctx.help_option_names:

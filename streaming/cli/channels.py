@@ -26,7 +26,7 @@ channels_option = setting(
 
 
 def channel_table(channels: Path | None) -> ChannelTable:
-    """Read the table from a file; by default, the table is empty.
+    """Read the channel table from a file; if no file is given, return an empty table.
 
     Raises:
         click.UsageError: The file cannot be read or is not a channel table.
@@ -42,25 +42,29 @@ table_option = option_group("table", (channels_option,), channel_table)
 
 
 class ChannelTableFile:
-    """The file of a channel table, which is read again on request."""
+    """A file with a channel table. The file is read again on request."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._requested = threading.Event()
 
     def request_reload(self) -> None:
-        """Let the next `reload_if_requested` read the file; for a signal handler."""
+        """Make the next `reload_if_requested` read the file.
+
+        A signal handler may call this method.
+        """
         self._requested.set()
 
     def reload_if_requested(self) -> ChannelTable | None:
-        """If a reload was requested, read the file; return the table if it is valid."""
+        """If a reload was requested, return the file's table; None if it is invalid."""
         if not self._requested.is_set():
             return None
         self._requested.clear()
         try:
             entries = read_entries(self._path)
             if not entries:
-                # If the file is only half written, the muted channels must stay muted.
+                # An empty file may be half written. An empty table would end the mute
+                # times of all channels.
                 raise BadChannelTable(
                     self._path, "the file has no entries: add an entry for a channel"
                 )
@@ -83,7 +87,8 @@ def reload_on_hangup(path: Path | None) -> Iterator[ChannelTableFile | None]:
     `DeferredHangup` has recorded takes effect at the start of the block.
 
     Raises:
-        streaming.cli.signals.EndedBySignal: SIGHUP was recorded, and no path is given.
+        streaming.cli.signals.EndedBySignal: `DeferredHangup` has recorded a SIGHUP,
+            and no path is given.
     """
     if path is None:
         handler = signal.getsignal(signal.SIGHUP)

@@ -1,7 +1,7 @@
-"""Commands whose help text groups the options; only the help text needs rich.
+"""Click commands whose help text shows the options in groups.
 
-Commands report errors without the frame that rich-click draws, because errors are lines
-of the log.
+rich-click draws only the help text. Errors are lines of the log, so commands report
+them without the frame that rich-click would draw.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from streaming.cli.config_file import config_option
 class Command(RichCommand):
     """A command that takes options."""
 
-    # rich-click would draw a frame around an error, and break its line.
+    # The `main` of rich-click would draw a frame around an error, and wrap its line.
     main: Any = click.Command.main
 
 
@@ -33,10 +33,10 @@ class Group(RichGroup):
 def command(
     name: str, example: str, group: click.Group | None = None
 ) -> Callable[[Callable[..., None]], click.Command]:
-    """Return a decorator for a command that has ``--config`` and belongs to a group.
+    """Return a decorator that makes a function a command with the option ``--config``.
 
-    A command that passes all its options to one function in `streaming.cli.actions`
-    passes them by name.
+    If `group` is given, the command is added to it. If the function only passes its
+    options to a function of `streaming.cli.actions`, it takes them as ``**options``.
     """
 
     def declare(function: Callable[..., None]) -> click.Command:
@@ -53,11 +53,11 @@ def command(
 CONTEXT = {
     "help_option_names": ["-h", "--help"],
     "rich_help_config": {
-        # Without frames and colours, the help text is plain text.
+        # This theme draws no frames around groups of options.
         "theme": "default-slim",
         "options_panel_title": "General",
         "text_paragraph_linebreaks": "\n\n",
         "padding_helptext_first_line": (0, 0, 1, 0),
     },
 }
-"""Settings of the program's context, which the contexts of commands inherit."""
+"""Settings of the program's click context. The contexts of commands inherit them."""

@@ -1,10 +1,10 @@
-"""The file that ``--config`` names: settings of commands, and of the model.
+"""Reads the configuration file that ``--config`` names.
 
 A setting at the top of the TOML file is for all commands. A table ``[command]``,
-``[group]`` or ``[group.command]`` is for that command or group; the most specific table
-wins. The table ``[observer]`` has the settings of the model (docs/figures.md). No
-command-line option sets the model, because a checkpoint keeps the settings of its first
-start.
+``[group]`` or ``[group.command]`` is for that command or group. If several tables have
+the same setting, the most specific table wins. The table ``[observer]`` has the
+settings of the model (docs/figures.md). They have no command-line options, because a
+job's checkpoint keeps the model's settings from the job's first start.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ _LONGEST_ERROR = 500
 
 _TABLE = "observer"
 TABLE_OF = {"doctor": "run", "rebuild": "run"}
-"""Command -> the command whose options it takes, and whose table it reads first."""
+"""Command -> second command, whose options it also has. The first command reads the
+second command's table, and then its own table, which overrides the other."""
 
 _OBSERVER = f"{__name__}.observer"
-"""Key of the checked table ``[observer]`` in the ``meta`` of a click context."""
+"""Key in the ``meta`` of a click context: the checked table ``[observer]``."""
 
 
 def _read_config(
@@ -48,7 +49,8 @@ def _read_config(
     options = _options(context.command)
     values = _values(path, given, context)
     if any(isinstance(options.get(name), Secret) for name in values):
-        # The warning is logged later, because the file may set the format of the log.
+        # If other users can read the secrets, a warning is logged. It is logged later,
+        # because the file may set the format of the log.
         context.meta[FILE_WITH_SECRETS] = path
     context.meta[CONFIG_FILE] = path
     context.default_map = {
@@ -89,7 +91,7 @@ def _values(
     while (outer := path_of_command[0].parent) is not None:
         path_of_command.insert(0, outer)
     if len(path_of_command) > 1:
-        # The program has no table of its own: settings for all commands are at the top.
+        # Settings for the whole program are at the top of the file, not in a table.
         program = path_of_command.pop(0)
         _check_top(path, given, program)
     values = {name: one for name, one in given.items() if not isinstance(one, dict)}
@@ -108,7 +110,7 @@ def _values(
 def _in_table(
     path: Path, full_name: str, table: Any, command: click.Command
 ) -> dict[str, Any]:
-    """Return the values in a table of a command; raise an error for unknown names."""
+    """Return the settings in a command's table; an unknown setting is an error."""
     if not isinstance(table, dict):
         message = (
             f"{path} sets {full_name} to {shown(table)}, but {full_name} must be a "
@@ -130,7 +132,7 @@ def _in_table(
 
 
 def _check_top(path: Path, given: Mapping[str, Any], program: click.Context) -> None:
-    """Check that each name at the top is a command's table or a known setting."""
+    """Check that each name at the top of the file is a known command or setting."""
     group = program.command
     if not isinstance(group, click.Group):
         return
@@ -166,7 +168,7 @@ def _given(path: Path, name: str, option: click.Option, value: Any) -> Any:
     if any(isinstance(item, bool) for item in given):
         kind = "only for flags"
     elif any(isinstance(item, str) and "\0" in item for item in given):
-        # The operating system ends a text at a null character.
+        # For the operating system, a null character would end the text.
         kind = "a text with a null character"
     elif not any(isinstance(item, list | dict) for item in given):
         return [str(item) for item in given] if option.multiple else str(value)

@@ -33,7 +33,7 @@ class ExitCode(enum.IntEnum):
 
 @contextmanager
 def wrong_use(*errors: type[Exception], where: str = "") -> Iterator[None]:
-    """Turn these errors into `click.UsageError`, whose text begins with `where`."""
+    """Turn `errors` into `click.UsageError`, whose text begins with `where`."""
     try:
         yield
     except errors as error:

@@ -1,4 +1,4 @@
-"""Options of `incidents`: the source of the incidents, and a selection."""
+"""Options that say where to read incidents, and which incidents to list."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ DEFAULT_API = "http://127.0.0.1:9108"
 
 
 class IncidentSource(NamedTuple):
-    """Source of incidents. At most one of report, API and history is set.
+    """Source of incidents: a monitor's API, unless a report or a history is given.
 
-    `views` is the prefix of a kind of view; None for channels of SDS.
+    At most one of `report` and `history` is given. `views` is the PREFIX of the option
+    ``--views``; None means channels of SDS.
     """
 
     report: Path | None = None
@@ -63,8 +64,8 @@ source_options = option_group(
             type=FILE,
             help="Read incidents from a report that a job with --report-detail wrote.",
         ),
-        # The old name `--report` works until 1.0. In other commands, `--report` writes
-        # a report.
+        # `--report` is the old name of `--from-report`, and works until version 1.0.
+        # It was renamed, because `--report` of other commands writes a report.
         setting("--report", type=FILE, hidden=True),
         setting(
             "--api",

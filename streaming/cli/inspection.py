@@ -1,4 +1,4 @@
-"""Collects the content of one record, as the monitor reads the record."""
+"""Decodes one record as the monitor does, and collects its content for display."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PREVIEW_CHARACTERS = 200
 PREVIEW_BYTES = 64
 _HEAD_BYTES = 128
 
-# Only Lamport timestamps from 2001 to 2099 count as a time.
+# A Lamport timestamp is shown as a time only if the time is from 2001 to 2099.
 _FIRST_TIME_S, _LAST_TIME_S = 1_000_000_000, 4_100_000_000
 _UNITS_PER_S = {Dialect.SPEC: 1_000, Dialect.NIM: 1}
 
@@ -38,7 +38,11 @@ Inspection = dict[str, Any]
 
 
 def inspect_record(record: RawRecord, wall_ms: int) -> Inspection:
-    """Decode a record as far as possible; bare bytes have no key, headers or offset."""
+    """Decode a record as far as possible.
+
+    If the record has no offset, key or headers, its bytes do not come from a topic, and
+    the field `record` of the result is None.
+    """
     value = record.value or b""
     judged = judge(record, wall_ms)
     dead = judged if isinstance(judged, Dead) else None
@@ -78,7 +82,7 @@ def inspect_record(record: RawRecord, wall_ms: int) -> Inspection:
 
 
 def _broken_at(value: bytes) -> int | None:
-    """Return the offset of the top-level field that is not valid protobuf, if any."""
+    """Return the byte offset of the first top-level field that is invalid, if any."""
     try:
         for _ in protobuf_fields(value):
             pass

@@ -1,4 +1,4 @@
-"""Prints what `streaming.cli.inspection` has collected."""
+"""Prints the content of a record that `streaming.cli.inspection` has collected."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _UNITS = {Dialect.SPEC: "ms", Dialect.NIM: "s"}
 
 
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:
-    """Print words and values: a table on a terminal, plain lines elsewhere.
+    """Print facts, each a word and a value: on a terminal as a table, else as lines.
 
     A fact with an empty word continues the value of the previous fact.
     """
@@ -31,7 +31,8 @@ def print_facts(facts: Iterable[tuple[str, str]]) -> None:
     table = Table.grid(padding=(0, 2))
     for word, value in facts:
         style = "bold red" if word in ("undecodable", "error") else ""
-        # The table wraps long values, so that people can copy whole ids.
+        # The table wraps a long value instead of cutting it, so that people can copy
+        # whole ids.
         table.add_row(Text(word, "dim"), Text(value, style, overflow="fold"))
     console.print(table)
 
@@ -68,7 +69,7 @@ def _record_rows(record: Inspection) -> Iterator[tuple[str, str]]:
 
 
 def _value_of(value: str | dict[str, str] | None) -> str:
-    """Return a key or a part of a header in one line; bytes in hexadecimal digits."""
+    """Return a key, or a header's name or value, as one line; if not text, as hex."""
     if value is None:
         return "absent"
     return printable(value) if isinstance(value, str) else f"0x{value['hex']}"

@@ -38,8 +38,8 @@ partitions_option = setting(
     panel=Panel.KAFKA,
     help="Number of partitions of the topic, if the command creates it.",
 )
-"""Adds ``--partitions`` to commands that create the topic; the command gets
-``partitions``."""
+"""Adds ``--partitions`` to a command that creates a missing topic. The command gets the
+value as ``partitions``."""
 
 
 def kafka_options(
@@ -48,11 +48,12 @@ def kafka_options(
     topic_help: str | None = "Topic that contains the frames.",
     several: bool = False,
 ) -> Decorator:
-    """Add the options of a cluster; the command gets ``kafka``, a `KafkaSettings`.
+    """Add the options of a Kafka cluster to a command.
 
-    If ``--bootstrap`` is neither `required` nor given, ``kafka`` is None. If
-    `topic_help` is None, ``--topic`` does not exist. `several` allows several topics,
-    which are read as one.
+    The command gets their values as ``kafka``, a `KafkaSettings`. If ``--bootstrap`` is
+    neither `required` nor given, ``kafka`` is None. If `topic_help` is None, the
+    command has no option ``--topic``. If `several` is set, ``--topic`` accepts several
+    topics, and the command reads them as one topic.
     """
     bootstrap = setting(
         "--bootstrap",
@@ -87,8 +88,8 @@ def _kafka_settings(
 ) -> KafkaSettings | None:
     if bootstrap is None:
         return None
-    # The options in `security` have the same names as the attributes of
-    # `KafkaSecurity`.
+    # Without the prefix ``kafka_``, each option in `security` has the name of an
+    # attribute of `KafkaSecurity`.
     checked = KafkaSecurity(
         **{name.removeprefix("kafka_"): value for name, value in security.items()}
     )
@@ -215,4 +216,4 @@ kafka_reading_options = kafka_options(
     topic_help="Topics that contain the frames, separated by commas.",
     several=True,
 )
-"""Adds the options of a cluster whose topics a command can read as one."""
+"""Adds the options of a cluster to a command that reads several topics as one."""

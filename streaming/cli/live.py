@@ -32,8 +32,8 @@ Display = Callable[[Snapshot], None]
 _LOG_EVERY_S = 10.0
 
 _LINES_AROUND = 7
-"""Number of lines on the terminal above and below the channels, including an empty last
-line."""
+"""Number of lines above and below the channels in the live display, including an empty
+last line."""
 
 _LEVELS = {
     Level.STARTING: "bold",
@@ -54,10 +54,10 @@ _VERDICTS = {
 def progress_display(
     console: Console, log_format: LogFormat, url: str, line: Callable[[Snapshot], str]
 ) -> AbstractContextManager[Display]:
-    """Display progress as a live table on a terminal, else as log lines.
+    """Display a job's progress: as a live table on a terminal, else as log lines.
 
-    If the log is in JSON, the progress is always logged, as `line` returns it. The URL
-    does not end with a slash.
+    `line` returns the text of a log line. If the log is in JSON, the progress is logged
+    even on a terminal. `url` does not end with a slash.
     """
     if log_format is LogFormat.JSON or not console.is_interactive:
         return logged_progress(line)
@@ -66,7 +66,7 @@ def progress_display(
 
 @contextmanager
 def _live_table(console: Console, url: str) -> Iterator[Display]:
-    """Display a table in place, below the log lines."""
+    """Display a table that each update replaces; log lines appear above the table."""
     with Live(
         console=console,
         auto_refresh=False,
@@ -83,10 +83,10 @@ def _live_table(console: Console, url: str) -> Iterator[Display]:
 
 @dataclass(frozen=True, slots=True)
 class _Figure:
-    """A column of the live table; `text` returns a cell for a channel's totals.
+    """A column of the live table; `text` turns a channel's totals into a cell's text.
 
-    The column needs a terminal of `from_width` characters. In a `grave` column, every
-    value except zero is a fault.
+    The column is shown only if the terminal is at least `from_width` characters wide.
+    In a `grave` column, every value except zero is a fault, and is red.
     """
 
     heading: str
@@ -121,7 +121,7 @@ _NO_CHANNEL = "no channel has been seen yet"
 def live_view(snapshot: Snapshot, url: str, width: int, height: int) -> RenderableType:
     """Render the overall verdict, the channels with the worst verdicts, and the URL.
 
-    Width and height are characters and lines of the terminal.
+    `width` is the terminal's width in characters, and `height` is its number of lines.
     """
     views = snapshot.views[ROOT_KIND.prefix]
     channels = names_by_trouble(views)
@@ -171,8 +171,8 @@ def _job(snapshot: Snapshot) -> str:
 def _name(snapshot: Snapshot, channel: str) -> Text:
     text = Text(called(snapshot, channel, ROOT_KIND))
     if snapshot.table.of(channel).name:
-        # Several channels may have this name, because a pattern of the table can match
-        # them all.
+        # The id follows the name, because a pattern of the channel table can give the
+        # same name to several channels.
         text.append(f" {words.short(channel)}", "dim")
     return text
 
@@ -196,7 +196,10 @@ def _cell(figure: _Figure, totals: Any) -> Text:
 def logged_progress(
     line: Callable[[Snapshot], str], monotonic_s: Callable[[], float] = time.monotonic
 ) -> Iterator[Display]:
-    """Log the progress every 10 s and at the block's end; a JSON log adds figures."""
+    """Log a job's progress every 10 s, and its last state when the block ends.
+
+    A log in JSON also has figures of the progress.
+    """
     logged_s = float("-inf")
     pending: Snapshot | None = None
 

@@ -14,7 +14,8 @@ from sds_core.text import iso_time
 logger = logging.getLogger("sds-monitor")
 
 FIGURES = "figures"
-"""Attribute of a log record: figures by name, which only a log in JSON contains."""
+"""Name of the attribute of a log record that has figures by name. Only a log in JSON
+shows the figures."""
 
 LOG_FLAG = "--log-format"
 
@@ -41,7 +42,10 @@ def set_log_format(log_format: LogFormat) -> None:
 
 
 class _StandardError(logging.Handler):
-    """Writes to the current value of `sys.stderr`, which a live table replaces."""
+    """Writes log records to standard error.
+
+    Each record looks up `sys.stderr` again, because a live table replaces it.
+    """
 
     def emit(self, record: logging.LogRecord) -> None:
         if sys.stderr is None:
@@ -54,7 +58,7 @@ class _StandardError(logging.Handler):
 
 
 class _TextFormatter(logging.Formatter):
-    """Writes time and message; for a critical error, the logger's name and message."""
+    """Writes time and message; of a critical error, the logger's name and message."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(message)s", "%H:%M:%S")
@@ -89,9 +93,10 @@ _FORMATTERS: dict[LogFormat, logging.Formatter] = {
 def requested_format(
     arguments: Sequence[str], environment: Mapping[str, str]
 ) -> LogFormat:
-    """Return the log format of the option or the environment; the default is text.
+    """Return the log format that ``--log-format`` or the environment requests, or text.
 
-    This format applies until a command has read valid options.
+    The option overrides the environment. The format applies until a command has read
+    valid options.
     """
     requested = environment.get("SDS_MONITOR_LOG_FORMAT", "")
     for argument, following in pairwise([*arguments, ""]):

@@ -1,4 +1,4 @@
-"""Prints what the monitor needs for a load, and how far the model can be trusted."""
+"""Prints the resources that the monitor needs for a load, and the model's errors."""
 
 from __future__ import annotations
 
@@ -40,13 +40,15 @@ def print_size(
     html: Path | None,
     **traffic: Any,
 ) -> None:
-    """Print what the monitor needs, by default from the measurements of this release.
+    """Print the resources that the monitor needs for a load.
 
-    `traffic` has the fields of `Load`; a frame size of None means the measured mean.
+    `traffic` has a value for each field of `Load`. If `frame_bytes` is None, the
+    measured mean is used. If `performance` or `scaling` is None, the measurements of
+    this release are used.
 
     Raises:
-        click.UsageError: A file of figures is invalid or lacks a measure, or the page
-            cannot be written.
+        click.UsageError: The file `performance` or `scaling` is invalid or lacks a
+            measurement, or the page cannot be written.
     """
     measured = _read(performance, "performance.json", Performance)
     with wrong_use(NotMeasured):
@@ -120,7 +122,7 @@ def _document(
 
 
 def _rows(model: CostModel, size: Size, history_days: int) -> list[tuple[str, ...]]:
-    """Return each need, its amount, and the error of the fit."""
+    """Return each resource, the needed amount, and the model's maximum error."""
     errors = {name: f"{fit.error:.0%}" for name, fit in model.fits.items()}
     cores = counted(model.measured_cores, "core")
     needs = size.needs

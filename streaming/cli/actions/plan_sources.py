@@ -1,4 +1,4 @@
-"""Reads the hours of views from a history or from a running monitor."""
+"""Reads the hourly figures of views from a history or from a running monitor."""
 
 from __future__ import annotations
 
@@ -37,10 +37,11 @@ class _View(msgspec.Struct):
 
 
 class ReadHours(NamedTuple):
-    """The hourly rows of each view, and the names that the source gives to views.
+    """The hourly rows of each view, by the view's id.
 
-    `end_ms` is the end of the last whole hour of any view, Unix ms. `measures` are the
-    columns of the rows; `names` has the words for one view and for several views.
+    `end_ms` is the end of the last whole hour of any view, Unix ms. `given_names` maps
+    ids to the names that the monitor gives to views. `measures` are the columns of the
+    rows. `names` has the words of this kind of views, such as "channel" and "channels".
     """
 
     rows: HourlyRows
@@ -51,7 +52,7 @@ class ReadHours(NamedTuple):
 
 
 def read_hours(source: PlanSource, now_ms: int) -> ReadHours:
-    """Read the hours of all views, or only of the view in `source`.
+    """Read the hourly rows of the view `source.channel`; if it is None, of all views.
 
     Raises:
         click.ClickException: The source cannot be read, or does not know the view.
@@ -86,13 +87,13 @@ def _of_history(
 def _of_monitor(
     url: str, kind: AnyKind, source: PlanSource
 ) -> tuple[HourlyRows, int, dict[str, str]]:
-    """Read the hours of all views, or only of the view in `source`.
+    """Read the hourly rows of the view `source.channel`; if it is None, of all views.
 
-    Returns three results: rows by view; the end of the last whole hour of event time,
-    Unix ms; and the names of views.
+    Returns three results: rows by the view's id; the end of the last whole hour of
+    event time, Unix ms; and the names of views by id.
 
     Raises:
-        click.ClickException: The monitor is unreachable, or refuses.
+        click.ClickException: The monitor is unreachable, or refuses the request.
     """
     path = f"views/{quote(kind.prefix, '')}"
     views = [_View(source.channel or "")]
@@ -126,14 +127,15 @@ def _pages(url: str, path: str, given: dict[str, Any]) -> Iterator[_Page]:
     while True:
         page = _ask(url, path, {**given, "after": after})
         yield page
-        # Monitors up to 0.18 answer with all hours at once.
+        # A monitor of version 0.18 or earlier answers with all hours in one page,
+        # without `next`.
         after = _part(url, page, "next", str | None)
         if after is None:
             return
 
 
 def _part(url: str, page: _Page, key: str, kind: Any) -> Any:
-    """Return a part of a page; the part may be missing if `kind` allows None."""
+    """Return the value of `key` in a page; if `kind` allows None, it may be missing."""
     try:
         return msgspec.json.decode(page.get(key, b"null"), type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -1,4 +1,4 @@
-"""Prints figures of the runs of a sweep."""
+"""Prints the summary of a sweep: means of the figures of its runs."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _ALL_DIGITS = 17
 
 
 def check_summary(figures: Sequence[str], html: Path | None) -> None:
-    """Check the arguments of `print_summary` before a sweep.
+    """Check the arguments of `print_summary` before the sweep starts.
 
     Raises:
-        click.UsageError: A figure is unknown, scipy is not installed, or the page
-            cannot be written.
+        click.UsageError: `figures` has an unknown name, scipy is not installed, or the
+            page cannot be written.
     """
     for name in figures:
         if name not in Outcome._fields:
@@ -48,7 +48,7 @@ def check_summary(figures: Sequence[str], html: Path | None) -> None:
 def print_summary(
     directory: Path, figures: Sequence[str], as_json: bool, html: Path | None
 ) -> None:
-    """Print means of figures of `Outcome`, and their 95 % intervals.
+    """Print the means of some figures of `Outcome` for each plan, with 95 % intervals.
 
     Raises:
         click.UsageError: The directory has no results, or the page cannot be written.

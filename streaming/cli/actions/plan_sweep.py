@@ -21,11 +21,15 @@ from streaming.sweep import sweep
 @refusals_explained()
 @wrong_use(SweepRefused)
 def run_sweep(file: Path, directory: Path, session: SessionSettings) -> None:
-    """Simulate the missing runs of a TOML file's grid, and write a table of all runs.
+    """Simulate the runs of a grid, and write a table of all runs.
+
+    The TOML file defines the grid. Runs whose results are in the directory are not
+    repeated.
 
     Raises:
         click.UsageError: The file or the directory cannot be used; nothing is written.
-        click.ClickException: A signal came before the end, or a run failed.
+        click.ClickException: A signal came before the last run ended, or a run
+            failed.
     """
     with wrong_use(UnreadableToml, TableError, where=f"{file}: "):
         mapping = read_toml(file)

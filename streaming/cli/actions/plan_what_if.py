@@ -1,4 +1,4 @@
-"""Prints a channel and its variants: tables for people, JSON for programs."""
+"""Prints the figures of a planned channel and its variants, as tables or JSON."""
 
 from __future__ import annotations
 
@@ -32,11 +32,12 @@ _MOST_NAMED = 5
 
 
 def print_what_if(question: Question, as_json: bool, html: Path | None) -> None:
-    """Print the figures of the base and its variants, and write a page to `html`.
+    """Print the figures of the base plan and its variants; if requested, write a page.
 
     Raises:
-        click.UsageError: A key or value is not allowed, the history gives no plan,
-            scipy is not installed, or the page cannot be written.
+        click.UsageError: A plan has an unknown key or an invalid value, the hours of
+            the source do not suffice for a plan, scipy is not installed, or the page
+            cannot be written.
     """
     if html is not None:
         check_page(html)

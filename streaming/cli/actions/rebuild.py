@@ -17,7 +17,7 @@ from streaming.settings import EARLIEST
 
 
 def rebuild(settings: RunSettings) -> None:
-    """Read the topic once with a new checkpoint; if requested, write a report.
+    """Make a new checkpoint from the topic's records; if requested, write a report.
 
     Raises:
         click.ClickException: The checkpoint is not new, the job failed, or a signal
@@ -32,7 +32,8 @@ def rebuild(settings: RunSettings) -> None:
             )
             raise click.UsageError(message)
         warn_of_deleted_records(job.source.kafka, 0, "they count no longer")
-        # The live job has already written to Kafka what this job would write.
+        # The live job has already written its output for these records to Kafka, so
+        # this job writes nothing to Kafka.
         alone = replace(
             job,
             source=replace(job.source, start=EARLIEST),

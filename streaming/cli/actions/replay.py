@@ -41,11 +41,14 @@ def replay(
     scratch: Path | None,
     reading: ReadingSettings,
 ) -> None:
-    """Run a job over a window with a temporary checkpoint, and write its report.
+    """Run a job that reads only the records of a window, and write its report.
+
+    The checkpoint of the job is temporary.
 
     Raises:
-        click.ClickException: The report would be empty, a signal came before the end,
-            or the job failed.
+        click.ClickException: The report would be empty, a signal came before the job
+            had read the window, the job failed, or Spark runs on a cluster and
+            `scratch` is None.
     """
     if scratch is None and reading.session.is_cluster:
         message = (
@@ -59,7 +62,7 @@ def replay(
         f"topic {kafka.topic} has no record from {iso_time(window.first_ms)} to "
         f"{iso_time(window.last_ms)}, so no report is written"
     )
-    # This check is first, because Spark takes ten seconds or more to start.
+    # This check comes before Spark starts, because the start takes ten seconds or more.
     if not _holds_records(source, window):
         raise click.UsageError(nothing)
     with (
@@ -79,7 +82,7 @@ def replay(
                 dead_letter_topic=None,
                 group=None,
                 observer=observer_settings(),
-                # The report must contain all channels of the window.
+                # The job forgets no channel, because the report must contain all.
                 forget_days=0,
             ),
         ) as (job, ending),
@@ -95,9 +98,10 @@ def replay(
 def _holds_records(source: SourceSettings, window: Window) -> bool:
     """Return whether a job over the window would read any record.
 
-    Usually, Kafka's index answers the question. If a partition's first record since the
-    window's start is after the window, records at later offsets may still be in the
-    window. The job would read them, so this function reads their times.
+    Usually, Kafka's time index gives the answer: for each partition, the first record
+    whose time is in or after the window. If this record's time is after the window,
+    records at later offsets may still have times in the window. The job would read such
+    records, so this function reads the times of the records at later offsets.
     """
     with closing(TopicOffsets(source.kafka)) as offsets:
         ends = offsets.latest(offsets.partitions())
@@ -126,7 +130,7 @@ def _is_empty(snapshot: Snapshot) -> bool:
 
 
 def warn_of_deleted_records(kafka: KafkaSettings, first_ms: int, meaning: str) -> None:
-    """Log in which partitions Kafka may have deleted records after `first_ms`."""
+    """Log the partitions from which Kafka may have deleted records after `first_ms`."""
     with closing(TopicOffsets(kafka)) as offsets:
         earliest = offsets.earliest(offsets.partitions())
         begins = offsets.first_at_or_after(list(earliest), first_ms)
@@ -141,7 +145,7 @@ def warn_of_deleted_records(kafka: KafkaSettings, first_ms: int, meaning: str) -
 
 
 def read_to_the_end(job: Job, ending: threading.Event) -> bool:
-    """Log the progress of a job; return whether it has read all records."""
+    """Log a job's progress until it ends; return whether it has read all records."""
     with logged_progress(_progress_line) as display:
         for _ in every_second(job, ending):
             display(job.board.snapshot)

@@ -1,4 +1,4 @@
-"""Runs the monitor: a job, its server, and its progress."""
+"""Runs the monitor: the job, the status server, and the display of progress."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def run(settings: RunSettings) -> None:
     """
     report = settings.report
     with refusals_explained():
-        # The checks come first, because a printed page address suggests that the
-        # monitor runs.
+        # The checks come before the server starts and prints the address of its page:
+        # a printed address suggests that the monitor runs.
         check_start(settings.job)
         find_java()
         _log_findings(check_machine(settings.job, settings.reading.session.is_cluster))
@@ -56,12 +56,12 @@ def run(settings: RunSettings) -> None:
 
 @contextmanager
 def _supervised(settings: RunSettings) -> Iterator[Supervisor]:
-    """Start the page, Spark and all other parts that a job and its supervisor need."""
+    """Start the page, Spark and all else that a job needs; yield its supervisor."""
     pending = PendingJob()
     job, address, kafka = settings.job, settings.address, settings.job.source.kafka
     with (
         reload_on_hangup(settings.channels) as table_file,
-        # The page starts before Spark, because Spark needs long to start.
+        # Spark starts slowly, so the page starts first and is available meanwhile.
         Planner(job.history, lambda: pending.board.snapshot) as plans,
         tracing(kafka) as trace,
         status_server(

@@ -30,11 +30,13 @@ def simulate(
     speed: float,
     truth: Path | None,
 ) -> None:
-    """Simulate a scenario and write its records; speed 0 means as fast as possible.
+    """Simulate a scenario, and write its records to a topic.
+
+    A `speed` of 0 means as fast as possible.
 
     Raises:
-        click.ClickException: The scenario or the topic is invalid, or the file cannot
-            be written.
+        click.ClickException: The scenario or the topic is invalid, or the file `truth`
+            cannot be written.
         KafkaUnreachable: Kafka did not acknowledge every record.
     """
     played = read_scenario(scenario, duration)
@@ -43,8 +45,9 @@ def simulate(
             f"--truth: the directory {truth.parent} does not exist: create it first"
         )
         raise click.UsageError(message)
-    # A simulation keeps a hundred thousand small objects, with few reference cycles.
-    # Rare garbage collections save a fifth of the time.
+    # A simulation keeps a hundred thousand small objects in memory, but few of them
+    # form reference cycles. If Python collects garbage rarely, the simulation takes a
+    # fifth less time.
     gc.set_threshold(100_000, 50, 1_000)
     with wrong_use(InvalidTopic):
         partitions = ensure_frames_topic(kafka, partitions)
@@ -75,7 +78,7 @@ def simulate(
 
 
 def read_scenario(name: str, duration_s: float | None = None) -> AnyScenario:
-    """Read a scenario that comes with sds-monitor, or a TOML file.
+    """Read a scenario: `name` is one that comes with sds-monitor, or a TOML file.
 
     Raises:
         click.UsageError: The scenario does not exist or cannot be read, or the duration
@@ -92,12 +95,13 @@ def read_scenario(name: str, duration_s: float | None = None) -> AnyScenario:
 
 
 def start_of(scenario: AnyScenario, speed: float, now_ms: int) -> int:
-    """Return the start, Unix ms, so that the last record is written at its own time.
+    """Return when the simulated traffic starts, Unix ms.
 
-    If traffic is slower than real time, the traffic starts now, because no record may
-    lie in the future. The start is a whole second, because some Lamport timestamps
-    count seconds. If starts had fractions of a second, traffic with the same seed would
-    differ.
+    The start is usually in the past, so that the last record is written at its own
+    record time. If `speed` is less than 1, the traffic starts now; otherwise, the first
+    records would have times in the future. The start is a whole second, because some
+    Lamport timestamps count seconds: with fractions of a second, the traffic of the
+    same seed could differ.
     """
     takes_ms = round(scenario.total_ms / speed) if speed else 0
     start_ms = now_ms - max(0, scenario.total_ms - takes_ms)

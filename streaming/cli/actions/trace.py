@@ -46,14 +46,14 @@ def trace(
     anonymise: bool,
     html: Path | None,
 ) -> None:
-    """Find messages, read what concerns them, and print their traces.
+    """Find messages, read the records that concern them, and print their traces.
 
-    A default `source` is read only if `request.incidents` is set. With `follow`, new
-    records extend the traces until a signal comes. At the end, a page is written to
-    `html`.
+    If `source` has only default values, it is read only if `request.incidents` is set.
+    With `follow`, new records extend the traces until a signal comes. If `html` is
+    given, the function finally writes all traces as a page to this file.
 
     Raises:
-        click.ClickException: Nothing was found, or the incidents cannot be read.
+        click.ClickException: No message was found, or the incidents cannot be read.
     """
     if follow and form in (TraceForm.MERMAID, TraceForm.PLANTUML):
         message = "--follow cannot extend a diagram: give --format text or json"
@@ -72,10 +72,12 @@ def trace(
 
 
 def traces_of(kafka: KafkaSettings, begun: Search) -> list[Trace]:
-    """Return the traces of the messages of a search, in order of time.
+    """Find the messages of a search in the topic, and return their traces.
+
+    The traces are in the order in which the messages appeared.
 
     Raises:
-        click.UsageError: Nothing was found.
+        click.UsageError: No message was found.
     """
     with closing(TopicOffsets(kafka)) as offsets:
         searched = search(kafka, offsets, begun, wall_ms())
@@ -84,7 +86,7 @@ def traces_of(kafka: KafkaSettings, begun: Search) -> list[Trace]:
 
 
 class _Reading:
-    """Reads the partitions of the messages once, or until a signal comes."""
+    """Reads the partitions that contain the messages; with `follow`, repeatedly."""
 
     def __init__(
         self,
@@ -102,7 +104,7 @@ class _Reading:
         all_partitions = offsets.partitions()
         is_keyed = searched.protocol.tracing.is_keyed
         # If a job reads several topics, frames of the channel may also be in the
-        # partitions of other topics.
+        # partitions of other topics, so all partitions are read.
         knows_all = is_keyed and len(kafka.topics) == 1
         self._partitions = sorted(searched.partitions) if knows_all else all_partitions
         subjects = list(searched.subjects)
@@ -117,7 +119,10 @@ class _Reading:
         self._feed = TraceFeed(reader, searched.protocol.name, key, wall_ms())
 
     def traces(self, ending: threading.Event) -> Iterator[list[Trace]]:
-        """Yield the traces now and after new records, until the event is set."""
+        """Yield the traces once.
+
+        With `follow`, yield them again after new records, until `ending` is set.
+        """
         offsets, partitions = self._offsets, self._partitions
         window = self._window
         here = dict(offsets_at(offsets, partitions, window.first_ms))
@@ -139,7 +144,10 @@ class _Reading:
                 yield self._feed.traces(self._clock_ms())
 
     def _clock_ms(self) -> int:
-        """Return the time that the topic has reached; earlier deadlines have passed."""
+        """Return the latest record time of the topic, at most the end of the window.
+
+        In the traces, deadlines before this time have passed.
+        """
         offsets = self._offsets
         reached_ms = newest_ms(offsets, offsets.partitions(), wall_ms())
         return min(reached_ms or 0, self._window.last_ms)
@@ -165,11 +173,11 @@ class _Reading:
 
 
 def _window(searched: Search, follow: bool) -> Window:
-    """Return the record times that can concern the messages.
+    """Return the record times of the frames that can concern the messages.
 
     The receivers of a message are the participants that sent frames in the retention
-    window before it. The figures of a message also depend on frames in the retention
-    window after the message.
+    window before the message. The figures of a message also depend on frames in the
+    retention window after the message.
     """
     asked = searched.request.window
     if asked != ALL_TIMES:
@@ -181,7 +189,7 @@ def _window(searched: Search, follow: bool) -> Window:
 
 
 class _Output:
-    """Prints traces in one form."""
+    """Prints traces as text, as JSON or as diagrams."""
 
     def __init__(self, form: TraceForm, anonymise: bool) -> None:
         self._form = form
@@ -191,7 +199,11 @@ class _Output:
         self._shown: Sequence[Trace] = ()
 
     def show(self, traces: Sequence[Trace]) -> None:
-        """Print traces; for a trace that was printed before, print only what is new."""
+        """Print traces.
+
+        If a trace was printed before, a text has only the new steps. JSON has the whole
+        trace again, if the trace has changed.
+        """
         if self._names is not None:
             traces = [self._names.replaced(one) for one in traces]
         for number, one in enumerate(traces):
@@ -200,7 +212,10 @@ class _Output:
         self._shown = traces
 
     def finish(self, html: Path | None) -> None:
-        """Print the conclusions of traces that grew, and write all traces as a page."""
+        """End the output: print the conclusions of traces that were printed as text.
+
+        If `html` is given, write all traces as a page to this file.
+        """
         for one in self._shown:
             printer = self._printers.get(one.message_id)
             if printer is not None:

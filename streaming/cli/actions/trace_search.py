@@ -1,4 +1,4 @@
-"""Finds the messages to trace: in incidents, then in the topic."""
+"""Finds the messages to trace: ids in incidents, then their records in the topic."""
 
 from __future__ import annotations
 
@@ -31,29 +31,31 @@ from streaming.cli.window_options import ALL_TIMES
 from streaming.settings import Window
 
 SEARCH_MS = 24 * 3_600_000
-"""Period of the newest records to search for an id whose time is unknown, ms."""
+"""If the time of a message is unknown, its id is searched in records that are at most
+this much older than the newest record, ms."""
 
 MOST_MESSAGES = 20
-"""Maximum number of messages that one call traces; the newest messages are chosen."""
+"""Maximum number of messages to trace; of more messages, the newest are traced."""
 
 _SLICE_MS = 3_600_000
 
 
 @dataclass
 class Search:
-    """State of a search for messages, before and after the topic is read.
+    """A search for messages in a topic, and the messages that it has found so far.
 
     Attributes:
-        query: Selects records.
+        query: Ids of the messages, or their sender.
         window: Record times to search.
-        protocols: Protocols that may have the messages, by name.
+        protocols: Protocols to which the messages may belong, by name.
         channel: Channel of the messages, if an option or an incident gives it.
-        since_ms: Begin of the messages' first incident, Unix ms; None if no incident is
-            known.
+        since_ms: When the messages' first incident began, Unix ms; None if no incident
+            is known.
         subjects: Found message -> time at which it appeared, Unix ms, in order of time.
         protocol: Protocol of the messages that were found.
         partitions: Partitions in which the messages were found.
-        remedy: Sentence that explains how to search at another time.
+        remedy: End of the error message if no message is found: how to search at
+            another time.
     """
 
     request: TraceRequest
@@ -70,9 +72,9 @@ class Search:
 
     @property
     def has_all(self) -> bool:
-        """Whether all requested messages are found.
+        """Whether the search has found all requested messages.
 
-        For the messages of a sender: whether the maximum number is found.
+        If the messages of a sender are requested: whether it has found `MOST_MESSAGES`.
         """
         asked = MOST_MESSAGES if self.query.sender else len(self.query.message_ids)
         return len(self.subjects) >= asked
@@ -84,11 +86,11 @@ class Search:
 
 
 def begin_search(source: IncidentSource, request: TraceRequest) -> Search:
-    """Create a search from the request, and from the incidents of the messages.
+    """Create a search from the request, and from the incidents of its messages.
 
     Raises:
-        click.ClickException: The source cannot be read, or contains none of the
-            requested incidents.
+        click.ClickException: The source of incidents cannot be read, or has none of
+            the requested incidents.
     """
     has_source = source != IncidentSource() or request.incidents
     incidents: list[Incident] = []
@@ -102,7 +104,7 @@ def begin_search(source: IncidentSource, request: TraceRequest) -> Search:
         if request.incidents and not incidents:
             message = f"there are no {request.what}"
             raise click.UsageError(message)
-    # Settings in the configuration file override the settings of the monitor.
+    # The configuration file overrides the model's settings that the source gives.
     settings = settings_of(values_of(model) | dict(observer_settings()))
     ids = frozenset({one.message_id for one in incidents[:MOST_MESSAGES]})
     if request.message_id is not None:
@@ -127,7 +129,10 @@ def begin_search(source: IncidentSource, request: TraceRequest) -> Search:
 
 
 def set_since(begun: Search, times_ms: Sequence[int]) -> None:
-    """Search around the times, Unix ms, at which the messages' incidents began."""
+    """Set the times, Unix ms, at which the messages' incidents began.
+
+    If the search has no limits of time yet, the times of the incidents limit it.
+    """
     begun.since_ms = min(times_ms)
     if begun.window == ALL_TIMES:
         # An incident may begin up to a retention window after its message appeared.
@@ -139,11 +144,11 @@ def set_since(begun: Search, times_ms: Sequence[int]) -> None:
 def search(
     kafka: KafkaSettings, offsets: TopicOffsets, begun: Search, wall_ms: int
 ) -> Search:
-    """Find the messages in the topic, using Kafka's time index, and return the search.
+    """Find the messages in the topic, and return `begun` with the found messages.
 
     Raises:
-        click.UsageError: No searched record names a requested message, or several
-            channels have messages with the id.
+        click.UsageError: No searched record names a requested message, or the requested
+            id or sender occurs in several channels.
     """
     partitions = offsets.partitions()
     span = _span(begun, offsets, partitions, wall_ms)
@@ -173,7 +178,7 @@ def search(
 
 
 class _Reader:
-    """Adds the subjects of records to a search."""
+    """Adds to a search the requested messages that it finds in records."""
 
     def __init__(self, begun: Search, wall_ms: int) -> None:
         self._begun = begun
@@ -185,7 +190,7 @@ class _Reader:
         self.channels: set[str] = set()
 
     def read(self, records: Iterable[RawRecord]) -> None:
-        """Add some records, in any order."""
+        """Search some records, which may be in any order."""
         begun = self._begun
         for record in records:
             for protocol, subject in self._subjects(record):
@@ -203,7 +208,7 @@ class _Reader:
                 begun.partitions.add(record.partition)
 
     def _merged(self, subject: Subject) -> Subject:
-        """Return a message with its channel, if one of its records has the channel."""
+        """Return a found message, with its channel if a record so far names it."""
         known = self._begun.subjects
         if subject.channel:
             known[subject] = known.pop(Subject("", subject.message_id))
@@ -238,7 +243,8 @@ class _Reader:
 
 
 _MOST_CHANNELS = 1_000
-"""Maximum number of channel names that are kept for a suggestion."""
+"""Maximum number of channel ids to remember. If the requested channel is not found, the
+error message suggests a similar id."""
 
 
 def _is_meant(incident: Incident, request: TraceRequest) -> bool:
@@ -249,7 +255,10 @@ def _is_meant(incident: Incident, request: TraceRequest) -> bool:
 
 
 def _in_turn(partitions: Sequence[int], begun: Search) -> Iterator[list[int]]:
-    """Yield the partitions that have the channel's key, then all other partitions."""
+    """Yield the partitions that the channel's key selects, then all other partitions.
+
+    If the channel is unknown, or records have no key, yield all partitions at once.
+    """
     channel = begun.channel
     keyed = [one for one in begun.protocols.values() if one.tracing.is_keyed]  # type: ignore[union-attr]
     if channel is None or len(keyed) < len(begun.protocols) == 1:
@@ -275,8 +284,8 @@ def newest_ms(
 ) -> int | None:
     """Return the latest time of a record, Unix ms; None if the topic is empty.
 
-    Records from the future do not advance the clock of the trace, so the result is at
-    most `MAX_AHEAD_MS` after `wall_ms`.
+    A record time that is far in the future does not advance the clock of a trace, so
+    the result is at most `MAX_AHEAD_MS` after `wall_ms`.
     """
     newest = offsets.newest(partitions).values()
     latest_ms = max((at.timestamp_ms for at in newest), default=None)
@@ -286,7 +295,7 @@ def newest_ms(
 def _span(
     begun: Search, offsets: TopicOffsets, partitions: Sequence[int], wall_ms: int
 ) -> _Span:
-    """Limit the record times to search to the times that the topic contains."""
+    """Return the record times to search, limited to those that the topic contains."""
     held = offsets.first_at_or_after(partitions, 0).values()
     newest = newest_ms(offsets, partitions, wall_ms)
     if not held or newest is None:

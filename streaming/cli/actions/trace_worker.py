@@ -40,14 +40,18 @@ _COMMAND = [sys.executable, "-m", "streaming.cli.actions.trace_worker"]
 
 
 class TraceOrder(NamedTuple):
-    """The messages to trace, and their topic."""
+    """The message to trace, and the topic that contains it."""
 
     kafka: KafkaSettings
     question: TraceQuestion
 
 
 class MadeTrace(msgspec.Struct):
-    """A trace; or a problem, and whether Kafka or the topic cannot be reached."""
+    """A trace; or `problem`, which says why no trace could be made.
+
+    `is_unreachable` means that Kafka does not answer, or that the topic is missing or
+    was recreated.
+    """
 
     trace: Trace | None = None
     problem: str = ""
@@ -56,7 +60,7 @@ class MadeTrace(msgspec.Struct):
 
 @contextmanager
 def tracing(kafka: KafkaSettings) -> Iterator[Callable[[TraceQuestion], Trace]]:
-    """Yield the function for `Sources.trace`; traces are killed when the block ends."""
+    """Yield the function for `Sources.trace`; when the block ends, kill its workers."""
     # The worker must report an unreachable broker before `LIMIT_S` has passed.
     kafka = replace(kafka, timeout_s=min(kafka.timeout_s, LIMIT_S / 2))
     with closing(Workers()) as workers:
