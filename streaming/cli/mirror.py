@@ -36,8 +36,8 @@ def _refuse_from_file(
 @setting(
     "--from-file",
     hidden=True,
-    # A command with this old option lacks the options that are required now, so this
-    # option is checked first.
+    # Users of this old option do not give the options that are required now. This
+    # option is checked first, because otherwise the error would be about the others.
     is_eager=True,
     expose_value=False,
     callback=_refuse_from_file,

@@ -1,4 +1,4 @@
-"""Options for Waku nodes, peers, traffic, and how to read the traffic."""
+"""Options: Waku nodes, access to another mirror, and what traffic to read and how."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DEFAULTS = MirrorSettings((), {})
 
 
 class NodeOptions(NamedTuple):
-    """Waku nodes to read from, given by the URLs of their REST APIs."""
+    """The Waku nodes to read from, and how to access their REST APIs."""
 
     urls: tuple[str, ...]
     timeout_s: float
@@ -30,9 +30,11 @@ class NodeOptions(NamedTuple):
 
 
 class TrafficOptions(NamedTuple):
-    """Which traffic to mirror: by default all content topics of a pubsub topic.
+    """The topics whose traffic a command reads.
 
-    Without a pubsub topic, autosharding computes the pubsub topics.
+    If `content_topics` is empty, the command reads all content topics of
+    `pubsub_topics`. If `pubsub_topics` is empty, autosharding computes the pubsub topic
+    of each content topic.
     """
 
     pubsub_topics: tuple[str, ...]
@@ -42,7 +44,10 @@ class TrafficOptions(NamedTuple):
 
 
 class PeerAccess(NamedTuple):
-    """PEM files and token for a peer; without an authority, TLS is not used."""
+    """PEM files and token for the connection to another mirror.
+
+    If `peer_ca_file` is None, the connection does not use TLS.
+    """
 
     peer_ca_file: Path | None = None
     peer_certificate_file: Path | None = None
@@ -60,7 +65,7 @@ def _mirroring(listen: Listen, store: bool, **others: Any) -> MirrorSettings:
 
 
 def node_options(*, required: bool = True) -> Decorator:
-    """Add the options of Waku nodes; the command gets ``nodes``, a `NodeOptions`."""
+    """Add the options for Waku nodes; the command gets ``nodes``, a `NodeOptions`."""
     options = (
         setting(
             "--rest",
@@ -124,7 +129,10 @@ peer_access_options = option_group(
     PeerAccess,
     panel=Panel.PEER,
 )
-"""Adds the options; the command gets ``peer_access``, a `PeerAccess`."""
+"""Adds the options for access to another mirror.
+
+The command gets ``peer_access``, a `PeerAccess`.
+"""
 
 
 traffic_options = option_group(
@@ -161,7 +169,10 @@ traffic_options = option_group(
     TrafficOptions,
     panel=Panel.TRAFFIC,
 )
-"""Adds the options; the command gets ``traffic``, a `TrafficOptions`."""
+"""Adds the options that select the topics to read.
+
+The command gets ``traffic``, a `TrafficOptions`.
+"""
 
 mirroring_options = option_group(
     "mirroring",
@@ -224,5 +235,7 @@ mirroring_options = option_group(
     _mirroring,
     panel=Panel.LIMITS,
 )
-"""Adds the options; the command gets ``mirroring``, a `MirrorSettings` without nodes
-and topics."""
+"""Adds the options that set how the mirror reads from nodes.
+
+The command gets ``mirroring``, a `MirrorSettings` with empty `nodes` and `topics`.
+"""

@@ -1,4 +1,4 @@
-"""Outputs of commands (JSON, pages, and progress of long work), and wall time."""
+"""Writes the JSON, the pages and the progress of commands; returns wall time."""
 
 from __future__ import annotations
 
@@ -29,11 +29,13 @@ _Timed = TypeVar("_Timed", bound=_HasTime)
 
 
 def write_json(document: Any, path: Path, what: str) -> None:
-    """Write a document with sorted keys, completely or not at all; print the path.
+    """Write a document as JSON with sorted keys, and print the path.
+
+    If the write fails, `path` remains unchanged. `what` names the kind of
+    document in the printed line and in the error, such as ``report``.
 
     Raises:
-        click.ClickException: The file cannot be written; the error calls the file
-            `what`.
+        click.ClickException: The file cannot be written.
     """
     text = json.dumps(document, indent=2, sort_keys=True)
     try:
@@ -45,10 +47,11 @@ def write_json(document: Any, path: Path, what: str) -> None:
 
 
 def check_page(path: Path) -> None:
-    """Check before long work that `write_page` can write a file.
+    """Check that `write_page` will be able to write a file; called before long work.
 
     Raises:
-        click.UsageError: The parent is no directory, or is not writable.
+        click.UsageError: The nearest existing parent of `path` is no directory, or is
+            not writable.
     """
     # `write_page` creates missing directories.
     parent = next(one for one in path.absolute().parents if one.exists())
@@ -58,7 +61,9 @@ def check_page(path: Path) -> None:
 
 
 def write_page(html: str, path: Path) -> None:
-    """Write a page, completely or not at all, and print the path.
+    """Write a page, and print the path on standard error.
+
+    If the write fails, `path` remains unchanged.
 
     Raises:
         click.UsageError: The file cannot be written.
@@ -72,7 +77,10 @@ def write_page(html: str, path: Path) -> None:
 
 
 def print_json(document: Any) -> None:
-    """Print a document in one line, with sorted keys, and with times also as text."""
+    """Print a document as JSON in one line, with sorted keys.
+
+    For each time in the document, a field with the time as text is added.
+    """
     click.echo(json.dumps(with_utc(document), sort_keys=True))
 
 
@@ -84,10 +92,11 @@ def wall_ms() -> int:
 def with_progress(
     records: Iterable[_Timed], count: Callable[[], int] | None = None
 ) -> Iterator[_Timed]:
-    """Yield records, which the caller writes; log their number every 10 seconds.
+    """Yield records for the caller to write; log every 10 seconds how many are written.
 
-    The records are roughly in order of time. If `count` is given, it returns the
-    number to log; by default, yielded records are counted.
+    The log also shows the current record's time, so the records must be roughly in
+    order of time. `count` returns the number of written records; by default, each
+    yielded record counts as written.
     """
     logged_s = time.monotonic()
     for number, record in enumerate(records):

@@ -1,4 +1,4 @@
-"""Options of `plan`: the source of the history, and what to compute from it."""
+"""Options of `plan`: where to read the history, and what to compute from it."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 
 BASE, MEASURED = "base", "measured"
-"""Names that no variant of a plan can have."""
+"""Column headings of the tables of `what-if`, which no variant can have as its name."""
 
 Changes = dict[str, str]
-"""Key of a plan -> new value, as text."""
+"""Key of a setting in a channel's plan -> its new value, as text."""
 
 
 class PlanSource(NamedTuple):
     """Source of the history; at most one of `history` and `api` is set.
 
     `api` is the URL of a monitor. `views` is the prefix of a kind of view; None for
-    channels of SDS. `channel` is a channel, view or group; None for all. Only the last
-    `days` of the history count.
+    channels of SDS. `channel` is the name of a channel, view or group; None selects
+    all. Only the last `days` days of the history are read.
     """
 
     history: Path | None
@@ -44,10 +44,12 @@ class PlanSource(NamedTuple):
 
 
 class Question(NamedTuple):
-    """A channel from measurements or a plan file, and changes of its settings.
+    """A question of `what-if`: what changed settings would do to a channel.
 
-    The channel with the changes in `assumed` is the base. Each variant adds changes to
-    the base. `seeds` is the number of simulations of the base and of each variant.
+    The file `plan` describes the channel; if it is None, the history at `source` does.
+    The base is the channel with the settings in `assumed`. Each variant is the base
+    with some settings changed. `seeds` is the number of simulations of the base and of
+    each variant.
     """
 
     source: PlanSource | None
@@ -64,14 +66,17 @@ def nearest_source(
     channel: str | None,
     fit_days: int,
 ) -> PlanSource:
-    """Return the source that `--history` or `--api` gives; see `nearest_given`."""
+    """Return the source of the history.
+
+    If both `--history` and `--api` are given, `nearest_given` selects one.
+    """
     if nearest_given("history", "api") == "history":
         return PlanSource(history, None, views, channel, fit_days)
     return PlanSource(None, api, views, channel, fit_days)
 
 
 def _settings(interval: int, **others: Any) -> ForecastSettings:
-    # The import loads numpy, which other commands do not need.
+    # Imported here, because the module loads numpy, which other commands do not need.
     from sds_core.planning.forecast import ForecastSettings
 
     return ForecastSettings(coverage=interval / 100, **others)
@@ -113,8 +118,8 @@ source_options = option_group(
         ),
         setting(
             "--fit-days",
-            # A forecast needs 14 whole days in addition to the first hour, so the
-            # minimum is 15 days.
+            # A forecast needs 14 whole days. The first hour of the history cannot be
+            # used, so the minimum is 15 days.
             type=Duration("d", 15, 365, is_whole=True),
             default=56,
             help="Length of the history that the forecast uses.",

@@ -45,7 +45,11 @@ def _changes_of(flag: str, texts: Iterable[str]) -> Changes:
 
 
 def _variants_of(sets: Iterable[str], variants: Iterable[str]) -> dict[str, Changes]:
-    """Return the changes of each variant; `sets` has the first variant's changes."""
+    """Return the changes of each variant, by name.
+
+    `sets` are the values of ``--set``, which together are the first variant. Each of
+    `variants` is a value of ``--variant``.
+    """
     named: dict[str, Changes] = {}
     if changes := _changes_of("--set", sets):
         named[_CHANGED] = changes
@@ -154,7 +158,7 @@ def what_if_command(
         message = f"--plan describes the channel: omit --{given[0]}"
         raise click.UsageError(message)
     if plan is None:
-        # The figures need the data of a week and of the hour before it.
+        # The figures need a week of history, and the hour before that week: 8 days.
         source = nearest_source(history, api, None, channel, 8)
     question = Question(
         source,

@@ -16,7 +16,7 @@ from streaming.settings import READ_TASKS, BatchLimits, SessionSettings, SourceS
 
 @dataclass(frozen=True, slots=True)
 class ReadingSettings:
-    """How a job reads a topic; see `SourceSettings` for `tasks`."""
+    """How a job reads a topic; `SourceSettings` describes `tasks`."""
 
     client: Client
     limits: BatchLimits
@@ -24,7 +24,7 @@ class ReadingSettings:
     tasks: int
 
     def source(self, kafka: KafkaSettings, **others: Any) -> SourceSettings:
-        """Return settings of the reader of a topic, with the attributes in `others`."""
+        """Return the settings of a topic's reader; `others` are further attributes."""
         return SourceSettings(
             kafka, client=self.client, limits=self.limits, tasks=self.tasks, **others
         )
@@ -115,4 +115,7 @@ reading_options = option_group(
     _reading_settings,
     panel=Panel.SPARK,
 )
-"""Adds the options; the command gets ``reading``, a `ReadingSettings`."""
+"""Adds the options that set how a job reads a topic.
+
+The command gets ``reading``, a `ReadingSettings`.
+"""

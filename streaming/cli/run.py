@@ -1,4 +1,4 @@
-"""``sds-monitor run``, and the commands that take its options."""
+"""``sds-monitor run``, and `doctor` and `rebuild`, which take the same options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options of `run`: the job, its history, and the services around it."""
+"""Options of `run`: the job, its history, the web server, Prometheus and the audit."""
 
 from __future__ import annotations
 
@@ -106,12 +106,16 @@ history_options = option_group(
 )
 """Adds the options of the history; the command gets ``history``.
 
-The command also needs the options that give ``kafka`` and ``checkpoint``.
+The command must also have options that set ``kafka`` and ``checkpoint``, because the
+settings of the history are computed from their values too.
 """
 
 
 def checked_url(text: str) -> str | None:
-    """Return a URL; None for an empty text, which thus overrides the URL in a file."""
+    """Return a URL, or None if the text is empty.
+
+    Thus an empty text on the command line disables a URL of the configuration file.
+    """
     if text and not text.startswith(("http://", "https://")):
         message = f"{shown(text)} is no URL such as http://127.0.0.1:9090"
         raise ValueError(message)
@@ -121,7 +125,8 @@ def checked_url(text: str) -> str | None:
 def checked_checkpoint(_: click.Context, __: click.Parameter, value: Path) -> Path:
     """Return the path of a checkpoint; refuse a URL.
 
-    Without this check, a URL would be used as a path, with one slash instead of two.
+    `Path` turns the two slashes of a URL into one. Without this check, the result would
+    be used as a path.
     """
     if re.match(r"[a-z][a-z0-9]+:/", str(value)):
         message = (
@@ -217,12 +222,15 @@ job_options = option_group(
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """Values of `run_options`; a setting that is None disables its part.
+    """Values of `run_options`.
+
+    If `prometheus`, `audit`, `report` or `channels` is None, the feature is disabled.
 
     Attributes:
         prometheus: URL of the Prometheus that evaluates the alerts.
-        audit: URL of the metrics of `sds-monitor audit --every`.
-        channels: File of the channel table, which is read again on SIGHUP.
+        audit: URL at which `sds-monitor audit --every` serves its metrics.
+        channels: File of the channel table. On SIGHUP, the command reads the file
+            again.
     """
 
     job: JobSettings
@@ -238,9 +246,10 @@ class RunSettings:
 
     @property
     def retry_for_s(self) -> float | None:
-        """The argument `longest_s` for `Retries`, seconds.
+        """Maximum time for retries, seconds: the argument `longest_s` of `Retries`.
 
-        If the job ends when it has caught up, the default is 0.
+        If ``--retry-for`` is omitted, the result is 0 for a job with
+        ``--until-caught-up``, and None for other jobs.
         """
         ends = self.job.until_caught_up
         return 0.0 if self.retry_for is None and ends else self.retry_for

@@ -1,4 +1,4 @@
-"""Server of page, API and metrics; it also runs before and after the job."""
+"""Serves page, API and metrics, also before the job starts and after it ends."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Clock = Callable[[], int]
 
 
 class JobView(Protocol):
-    """Interface of a job for the server; `Job` and `PendingJob` implement it."""
+    """What the server reads from a job; `Job` and `PendingJob` implement it."""
 
     @property
     def board(self) -> Board:
@@ -43,11 +43,14 @@ class JobView(Protocol):
 
     @property
     def stored(self) -> Mapping[str, StoredViews] | None:
-        """See `Sources.stored`; None before the history can be queried."""
+        """Value of `Sources.stored`; None before the history can be queried."""
 
 
 class PendingJob:
-    """The job as the server sees it; before the start, it has no history."""
+    """A job that may not have started yet; the server reads from it.
+
+    Before the job starts, `stored` is None.
+    """
 
     def __init__(self) -> None:
         self.board = Board()
@@ -68,10 +71,11 @@ def current_snapshot(
 ) -> Snapshot:
     """Return the newest figures, with verdicts as of the current time.
 
-    Wall time decides which channels are muted. The monotonic clock decides whether
-    Kafka still answers, and whether the whole topic has fallen silent. If the traffic
-    is `played` from the past, the silence of the topic and the clocks of taps are
-    ignored, because they say nothing about real taps.
+    `clock` is used to determine which channels are muted. `monotonic_s` is used to
+    determine whether Kafka still answers, and whether the whole topic is silent.
+    `played` means that the records are from recorded or simulated traffic. In this
+    case, a silence of the topic and clock errors of taps are ignored, because they say
+    nothing about real taps.
     """
     snapshot, now_ms = board.snapshot.as_of(monotonic_s()), clock()
     if played:
@@ -85,8 +89,8 @@ def current_snapshot(
 class CurrentSnapshot:
     """Returns the newest figures to all threads of a server; see `current_snapshot`.
 
-    Verdicts are computed at most once a second, because they take a while for thousands
-    of channels.
+    For thousands of channels, the computation of verdicts takes a while. Verdicts are
+    therefore computed again only if the job has new figures, or a new second has begun.
     """
 
     def __init__(
@@ -108,18 +112,19 @@ class CurrentSnapshot:
     def __call__(self) -> Snapshot:
         """Return the figures.
 
-        Until incidents can be queried, the figures count as not primed.
+        Until incidents can be queried, `primed` is False in the figures.
         """
         snapshot = self._newest()
-        # If counters were shown without incidents, no incidents would seem to exist.
+        # A page with counters but without incidents would suggest that no incident has
+        # occurred.
         has_begun = self._job.stored is not None
         return snapshot if has_begun else replace(snapshot, primed=False)
 
     def _newest(self) -> Snapshot:
         with self._lock:
             unjudged = self._job.board.snapshot
-            # The two clocks do not begin a second at the same moment, so both are
-            # compared.
+            # Wall time and monotonic time begin a second at different moments, so the
+            # seconds of both clocks are compared.
             second = self._clock() // 1000, int(self._monotonic_s())
             match self._judged:
                 case (before, at, judged) if before is unjudged and at == second:
@@ -147,8 +152,7 @@ def status_server(
     `played`.
 
     Raises:
-        connectors.sockets.listener.AddressUnusable: The machine does not have the
-            address.
+        connectors.sockets.listener.AddressUnusable: The server cannot listen on `host`.
         connectors.sockets.listener.PortInUse: Another program listens on the port.
     """
     current = CurrentSnapshot(job, played=played)

@@ -19,7 +19,7 @@ from streaming.cli.values import FILE
 LOOPBACK = "127.0.0.1"
 
 _NAME = re.compile(r"[\w-]+(\.[\w-]+)*", re.ASCII)
-"""Pattern of a host name; some names of containers have an underscore."""
+"""Pattern of a host name. It allows underscores, because container names have them."""
 
 
 class WebAddress(NamedTuple):
@@ -50,8 +50,8 @@ def serving_options(
 ) -> Decorator:
     """Add the options of a server; the command gets ``address``, a `WebAddress`.
 
-    In the help texts, `content` describes what the server serves. The command also gets
-    the options that `shared` names.
+    In the help texts, `content` describes what the server serves. `shared` contains the
+    names of options whose own values the command also gets.
     """
     return option_group(
         "address",
@@ -115,12 +115,12 @@ def _address(
 
 
 def check_exposure(flag: str, host: str, is_allowed: bool, remedy: str) -> None:
-    """Check that only this machine can reach a host, or that `is_allowed` is true.
+    """Refuse an address that other machines can reach, unless `is_allowed`.
 
     Raises:
-        click.UsageError: Other machines can read the server's answers. The message
-            names the option `flag` and the `remedy`: the settings that the web
-            configuration file must have.
+        click.UsageError: Other machines can reach `host`, and `is_allowed` is false.
+            The message names the option `flag`, and, as `remedy`, the settings that
+            the web configuration file must have.
     """
     if not (is_allowed or is_loopback(host)):
         message = (
@@ -133,7 +133,8 @@ def check_exposure(flag: str, host: str, is_allowed: bool, remedy: str) -> None:
 def _config(path: Path | None) -> Callable[[], WebConfig]:
     if path is None:
         return lambda: UNPROTECTED
-    # The import takes a tenth of a second, and most commands have no --web-config.
+    # Imported here, because the import takes a tenth of a second, and users rarely give
+    # --web-config.
     from connectors.web.config_file import BadWebConfig, WebConfigFile
 
     with wrong_use(BadWebConfig, where="--web-config: "):
@@ -141,7 +142,7 @@ def _config(path: Path | None) -> Callable[[], WebConfig]:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address or a name."""
+    """Whether other machines cannot reach `host`, an IP address or a name."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -1,4 +1,4 @@
-"""Options that a command line, the environment and a file can set, and their groups.
+"""Options that the environment and a file can also set, and groups of options.
 
 An option gets its value from one of these places, in order of precedence:
 ``--some-name`` on the command line, the variable ``SDS_MONITOR_SOME_NAME``, or
@@ -26,12 +26,16 @@ Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 """Adds options to a command."""
 
 CONFIG_FILE = f"{__name__}.file"
-"""Key in the ``meta`` of a click context: the path of the configuration file."""
+"""Key in the ``meta`` of a click context.
+
+The value is the path of the configuration file.
+"""
 
 FILE_WITH_SECRETS = f"{__name__}.file_with_secrets"
-"""Key in the ``meta`` of a context: path of a file with secrets.
+"""Key in the ``meta`` of a click context.
 
-The key is removed when the permissions of the file are checked.
+The value is the path of the configuration file, if the file contains secrets. When the
+permissions of the file are checked, the key is removed.
 """
 
 
@@ -57,15 +61,15 @@ class Panel(enum.StrEnum):
 def setting(flag: str, *names: str, **attributes: Any) -> Decorator:
     """Return an option that the environment and the configuration file can also set.
 
-    `attributes` are the attributes of `rich_click.RichOption`. The default of a
-    `Duration` is a number in the unit `Duration.plain`.
+    `attributes` are the attributes of `rich_click.RichOption`. If the type is a
+    `Duration`, the default is a number in the unit `Duration.plain`.
     """
     name = flag.split("/")[0].removeprefix("--")
     variable = "SDS_MONITOR_" + name.replace("-", "_").upper()
     default, kind = attributes.get("default"), attributes.get("type")
     attributes.setdefault("show_default", default is not None)
     if isinstance(kind, Duration) and default is not None:
-        # The help text shows this text as the default.
+        # The help text shows the default with its unit.
         attributes["default"] = kind.text(default)
     attributes.setdefault("cls", _Setting)
     return click.option(flag, *names, envvar=variable, **attributes)
@@ -156,7 +160,8 @@ def secret_setting(
 ) -> Decorator:
     """Return an option that only the environment and the configuration file can set.
 
-    If other users can read the file, a warning is logged.
+    If other users can read a configuration file that contains secrets, a warning is
+    logged.
     """
     return setting(
         flag,
@@ -199,12 +204,13 @@ def _warn_if_others_can_read(path: Path) -> None:
 
 
 def nearest_given(*names: str) -> str | None:
-    """Return the option that has precedence; None if no option is given.
+    """Return which of the named options has precedence; None if none of them is given.
 
     The command line precedes the environment, and the environment precedes the file.
 
     Raises:
-        click.UsageError: Several given options share the highest precedence.
+        click.UsageError: The same place with the highest precedence, such as the
+            command line, gives more than one of the options.
     """
     context = click.get_current_context()
     sources = {name: context.get_parameter_source(name) for name in names}
@@ -236,13 +242,14 @@ def option_group(
     """Return a decorator that adds options and passes `build`'s result to the command.
 
     `argument` is the name of the command's parameter that gets the result. `build` gets
-    the values of `options`. Values of earlier decorators are passed to the parameters
-    of `build` with the same names. All other parameters of `build` need a default.
-    `build` raises `click.UsageError` if values contradict one another.
+    the values of `options`. If a decorator above this one adds a value with the name of
+    a parameter of `build`, `build` also gets this value. All other parameters of
+    `build` need a default. `build` raises `click.UsageError` if values contradict one
+    another.
 
-    The help text keeps the order of the options. An option without a panel of its own
-    is below the title `panel`. The command also gets the parameters of `build` that
-    `shared` names.
+    The help text keeps the order of the options. It shows an option that has no panel
+    of its own below the title `panel`. The command does not get the values that `build`
+    gets, except the values that `shared` names.
     """
     needed = _names_of(options) | inspect.signature(build).parameters.keys()
 

@@ -21,7 +21,11 @@ class EndedBySignal(SystemExit):
 
 
 class DeferredHangup:
-    """Handler that only records SIGHUP, until the program knows how to react."""
+    """Handler that only records that SIGHUP was received.
+
+    The program uses this handler until it knows whether SIGHUP ends it or makes it read
+    a file again.
+    """
 
     def __init__(self) -> None:
         self.received = False
@@ -34,7 +38,7 @@ class DeferredHangup:
         """Let SIGHUP end the program from now on.
 
         Raises:
-            EndedBySignal: SIGHUP was received before.
+            EndedBySignal: SIGHUP has already been recorded.
         """
         signal.signal(signal.SIGHUP, _end)
         if self.received:
@@ -42,7 +46,9 @@ class DeferredHangup:
 
 
 def end_on_signals(*, defer_hangup: bool = False) -> None:
-    """Raise `EndedBySignal` on SIGINT, SIGTERM and, unless deferred, SIGHUP.
+    """Raise `EndedBySignal` on SIGINT, SIGTERM and SIGHUP.
+
+    If `defer_hangup`, `DeferredHangup` handles SIGHUP instead.
 
     If `nohup` or the ``&`` of a shell made the program ignore SIGINT or SIGHUP, the
     signal stays ignored.
@@ -55,7 +61,10 @@ def end_on_signals(*, defer_hangup: bool = False) -> None:
 
 
 def ending_signals() -> tuple[signal.Signals, ...]:
-    """Return the signals that end the program; no SIGHUP if it has another handler."""
+    """Return the signals that end the program.
+
+    SIGHUP is one of them only if its handler ends the program.
+    """
     ending = (signal.SIGINT, signal.SIGTERM)
     if signal.getsignal(signal.SIGHUP) in (signal.SIG_DFL, _end):
         return (*ending, signal.SIGHUP)
@@ -67,8 +76,8 @@ def end_requested(event: threading.Event | None = None) -> Iterator[threading.Ev
     """Yield an event; while the block runs, each of `ending_signals` sets the event.
 
     In the block, signals raise no exceptions, because an exception would break the
-    connection to the JVM. After Spark has started, enter the context again with its
-    event, because Spark installs a handler of SIGINT.
+    connection to the JVM. Spark replaces the handler of SIGINT when it starts. Enter
+    this context again with the same event after Spark has started.
     """
     ending = threading.Event() if event is None else event
 
@@ -84,11 +93,14 @@ def end_requested(event: threading.Event | None = None) -> Iterator[threading.Ev
 
 
 def run_until_signal(ending: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine that ends when a signal of `ending_signals` sets the event."""
-    # Most commands do not need this import.
+    """Run a coroutine, which must end when `ending` is set.
+
+    Each of `ending_signals` sets `ending`.
+    """
+    # Imported here, because most commands do not need asyncio.
     import asyncio
 
-    # The signals are determined here, because the block replaces the handler of SIGHUP.
+    # Determined before `end_requested` replaces the handler of SIGHUP.
     signals = ending_signals()
 
     async def run() -> None:
@@ -99,14 +111,14 @@ def run_until_signal(ending: asyncio.Event, work: Coroutine[Any, Any, None]) -> 
             ending.set()
         await work
 
-    # Without this block, a signal could interrupt the start of asyncio.
+    # Without `end_requested`, a signal would raise an exception while asyncio starts.
     with end_requested() as early:
         asyncio.run(run())
 
 
 def _end(number: int, frame: FrameType | None) -> None:
     if number == signal.SIGHUP:
-        # Terminal and shell may both send the signal; the second signal must not
-        # disturb the end.
+        # If the terminal is closed, the terminal and the shell may both send SIGHUP.
+        # The second SIGHUP must not interrupt the cleanup.
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
     raise EndedBySignal

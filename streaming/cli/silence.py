@@ -17,14 +17,17 @@ from streaming.cli.output import wall_ms
 
 
 class SilenceLog:
-    """Logs each loss of Kafka or of the topic once, and each return once."""
+    """Logs when Kafka or the topic becomes unavailable, and when it is available again.
+
+    Each change is logged once.
+    """
 
     def __init__(self) -> None:
         self._silent_since: Freshness | None = None
         self._missing: MissingTopic | None = None
 
     def observe(self, kafka: Freshness, missing: MissingTopic | None = None) -> None:
-        """Log when Kafka or the topic disappears or returns; called every second."""
+        """Log if Kafka or the topic has become unavailable, or is available again."""
         self._observe_topic(missing)
         before = self._silent_since
         if kafka.is_stale and before is None:
@@ -47,17 +50,21 @@ class SilenceLog:
 
 _FIRST_S = STALE_S + 1
 _LATER_S = 10.0
-"""Maximum wait in the first attempt and in each later attempt, seconds.
+"""Maximum time of the first and of each later attempt to reach Kafka, seconds.
 
-If the first attempt fails, Kafka has been silent long enough to report the silence.
+The first attempt is longer than `STALE_S`. If it fails, Kafka counts as silent, and the
+silence is logged.
 """
 
 
 def wait_for_kafka(kafka: KafkaSettings, board: Board) -> None:
-    """Wait until Kafka answers a question about the topic; the board shows the wait.
+    """Wait until Kafka answers a request about the topic.
+
+    Meanwhile, the board shows that Kafka has not answered yet.
 
     Raises:
-        connectors.kafka.settings.KafkaUnreachable: No broker answered in time.
+        connectors.kafka.settings.KafkaUnreachable: No broker answered within
+            `kafka.timeout_s`.
         connectors.kafka.settings.KafkaRefused: A broker refuses the client.
         connectors.kafka.settings.TopicMissing: The topic does not exist.
     """
@@ -84,6 +91,6 @@ def wait_for_kafka(kafka: KafkaSettings, board: Board) -> None:
         else:
             break
     silence.observe(Freshness(wall_ms(), time.monotonic()))
-    # Nothing asks Kafka while Spark starts. The start of Spark must not look like a
-    # silence of Kafka.
+    # While Spark starts, no request is sent to Kafka. The time of the last answer is
+    # cleared, because otherwise Kafka would seem to be silent.
     board.set_job(kafka=Freshness())

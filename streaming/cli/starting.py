@@ -48,7 +48,7 @@ _REFUSALS = (
     AddressUnusable,
     PortInUse,
 )
-"""Errors of a start that would occur again at the next start."""
+"""Errors at startup that would occur again if the command were started again."""
 
 _ENDED_BY_MASTER = (
     "the Spark master has ended the application: read the reason on the master's "
@@ -58,7 +58,7 @@ _OUT_OF_MEMORY = 52
 """Exit status of a JVM in which Spark met an OutOfMemoryError."""
 
 _END_OF_JVM_S = 5.0
-"""Maximum wait for the end of a JVM that seems to be ending, seconds."""
+"""Maximum time to wait for the end of a JVM that is probably ending, seconds."""
 
 
 @contextmanager
@@ -74,7 +74,7 @@ def started_job(
             `streaming.job.running_job`.
     """
     board = Board() if board is None else board
-    # This wait is before the start of Spark, so a signal can end it immediately.
+    # Before Spark starts, a signal can still end the wait immediately.
     wait_for_kafka(settings.source.kafka, board)
     with (
         running_spark(session) as (spark, ending),
@@ -92,10 +92,10 @@ def running_spark(
     Yields the session, and an event that Ctrl-C and SIGTERM set.
 
     Raises:
-        click.Abort: A signal arrived before the block began, or ended the JVM.
+        click.Abort: A signal arrived before the block began, or a signal ended the JVM.
         click.ClickException: Spark's JVM has ended without a signal.
     """
-    # An exception while Spark starts would leave a JVM that never ends.
+    # If a signal raised an exception while Spark starts, the JVM would never end.
     with end_requested() as ending:
         spark = _started_spark(session)
         logger.info("rules: %s", compiled.describe())
@@ -113,8 +113,8 @@ def _started_spark(session: SessionSettings) -> SparkSession:
     try:
         return make_session(session)
     except (PySparkRuntimeError, Py4JNetworkError, ConnectionError) as error:
-        # The only connection here is to the JVM, so an error means that the JVM has
-        # ended.
+        # `make_session` keeps a connection only to the JVM, so a connection error means
+        # that the JVM has ended.
         if (
             isinstance(error, PySparkRuntimeError)
             and error.getCondition() != "JAVA_GATEWAY_EXITED"
@@ -129,9 +129,10 @@ def _started_spark(session: SessionSettings) -> SparkSession:
 
 @contextmanager
 def _end_of_jvm_explained(ending: threading.Event) -> Iterator[None]:
-    """Abort if a signal has ended the JVM; otherwise, explain why the JVM has ended.
+    """If the block fails because a signal ended the JVM, abort the command.
 
-    SIGTERM to the whole process group ends the JVM in the middle of a call.
+    If the JVM ended for another reason, explain the reason in the error. A SIGTERM to
+    the whole process group ends the JVM too, possibly in the middle of a call.
     """
     try:
         yield
@@ -150,7 +151,8 @@ def _explain(error: Exception) -> None:
     if isinstance(error, KafkaUnreachable):
         return
     broke_off = isinstance(error, Py4JNetworkError | ConnectionError)
-    # A local JVM that has met an error ends its context before it ends itself.
+    # After a fatal error, a local JVM first ends its Spark context, and then itself. In
+    # between, the error says that the master has ended the application.
     is_ending = broke_off or str(error) == _ENDED_BY_MASTER
     status = exit_status_of_jvm(_END_OF_JVM_S if is_ending else 0)
     if status is None:
@@ -159,7 +161,10 @@ def _explain(error: Exception) -> None:
 
 
 def end_of_jvm(status: int) -> str:
-    """Return how Spark's JVM has ended, and a remedy; see `exit_status_of_jvm`."""
+    """Return a message that says how Spark's JVM ended, and what the remedy is.
+
+    `status` is a result of `exit_status_of_jvm`.
+    """
     if status == _OUT_OF_MEMORY:
         how, then = "for lack of memory", MORE_MEMORY
     else:
@@ -180,11 +185,11 @@ def every_second(job: Job, ending: threading.Event) -> Iterator[None]:
 
 
 def _has_ended(job: Job, ending: threading.Event) -> bool:
-    """Wait for a second; return whether the job has ended."""
+    """Wait for at most a second; return whether the job has ended."""
     try:
         has_ended = job.wait(1.0, ending)
     except JobFailed as failure:
-        # A stopped Spark no longer knows the error.
+        # If the master has ended the application, Spark no longer knows the real error.
         if is_ended_by_master():
             raise JobFailed(_ENDED_BY_MASTER) from failure
         raise
@@ -208,7 +213,7 @@ def as_click_error(error: JobFailed) -> click.ClickException:
 
 @contextmanager
 def refusals_explained() -> Iterator[None]:
-    """Turn an error of a job in the block into a one-line error with an exit code.
+    """If a job in the block fails, raise a one-line error that has an exit code.
 
     Raises:
         click.ClickException: The job cannot start, or failed.

@@ -1,4 +1,4 @@
-"""Lets the program continue after the reader of standard output has closed it."""
+"""Lets the program continue after the reader has closed standard output."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def survive_closed_output() -> None:
-    """Let the program continue if the reader closes its standard output."""
+    """Let the program continue if the reader closes standard output."""
     stream = sys.stdout
     # If the shell has closed standard output (``>&-``), the stream is None.
     if stream is None:
@@ -32,9 +32,9 @@ class _DiscardsIfClosed(io.FileIO):
 
     def __init__(self, descriptor: int) -> None:
         super().__init__(descriptor, "w", closefd=False)
-        # A closed terminal raises EIO, and no longer counts as a terminal, so `isatty`
-        # is called now. For a file, EIO is an error of the disk, which must be
-        # reported.
+        # A write to a closed terminal raises EIO. For a file, EIO is an error of the
+        # disk, which must be reported. `isatty` is called now, because it is False
+        # after a terminal is closed.
         gone = (errno.EPIPE, errno.EIO) if self.isatty() else (errno.EPIPE,)
         self._reader_gone = gone
 
@@ -42,8 +42,9 @@ class _DiscardsIfClosed(io.FileIO):
         try:
             return super().write(data)
         except OSError as error:
-            # When Python ends, it writes the remaining text again. This attempt must
-            # not fail, so the descriptor now leads to the null device.
+            # When Python exits, it tries again to write the text that this call did not
+            # write. That write must not fail, so the descriptor now leads to the null
+            # device.
             with open(os.devnull, "wb") as null_device:
                 os.dup2(null_device.fileno(), self.fileno())
             if error.errno not in self._reader_gone:

@@ -1,7 +1,7 @@
 """Keeps a job running: restarts its query after a temporary failure.
 
-Page, metrics and Spark continue to run. The next query repeats a batch that has no
-commit.
+Page, metrics and Spark continue to run between the queries. If the failed query left a
+batch without a commit, the next query repeats the batch.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from streaming.topic_watch import TopicWatch, watched_topic
 from streaming.watchdog import Watchdog, end_planning
 
 _Pause = tuple[JobFailed, float]
-"""How the query has ended, and minimum time until its restart, seconds."""
+"""The query's failure, and the minimum time until the query restarts, seconds."""
 
 
 @dataclass(slots=True)
 class Supervisor:
     """Runs a job until the job ends or a signal arrives.
 
-    At each start, `pending.job` is set to the new job. `each_second` is also called
-    while no query runs.
+    Each time the query starts, `pending.job` is set to the new job. `each_second` is
+    also called between a failure and the restart.
     """
 
     spark: SparkSession
@@ -46,7 +46,9 @@ class Supervisor:
     watchdog: Watchdog = field(default_factory=Watchdog)
 
     def run(self, at_end: Callable[[Job], None]) -> None:
-        """Run the job when Kafka answers; call `at_end` if it ends without an error.
+        """Run the job, and restart it after temporary failures.
+
+        If the job ends without an error, `at_end` is called.
 
         Raises:
             Exception: The errors of `streaming.job.running_job` and
@@ -64,7 +66,10 @@ class Supervisor:
     def _run_once(
         self, watch: TopicWatch, at_end: Callable[[Job], None]
     ) -> _Pause | None:
-        """Run the query until its end; return the pause until a restart, if any."""
+        """Run the query until it ends.
+
+        If the query should restart, return why it failed and how long to wait.
+        """
         self.retries.note_start(time.monotonic())
         self.watchdog.begin()
         job = None
@@ -103,7 +108,7 @@ class Supervisor:
             raise
 
     def _wait(self, failure: JobFailed, wait_s: float, watch: TopicWatch) -> bool:
-        """Wait until the restart is due; return whether the query should restart."""
+        """Wait until the query can restart; return False if a signal arrives first."""
         failed_s = time.monotonic()
         self.pending.board.set_job(retrying=True)
         unreachable = failure.unreachable

@@ -21,7 +21,7 @@ _LOG_EVERY_S = 10.0
 
 
 def print_line(console: Console, text: str, style: str = "") -> None:
-    """Print an unbroken line, which people and programs can search."""
+    """Print text without wrapping, so that people and programs can search the text."""
     console.print(Text(text, style), soft_wrap=True)
 
 
@@ -33,9 +33,9 @@ def print_table(
     words: int = 1,
     is_whole: bool = False,
 ) -> None:
-    """Print a table: the first `words` columns have words, and the others have figures.
+    """Print a table with `words` left-aligned columns of text, then columns of figures.
 
-    If `is_whole`, cells are not broken on a narrow terminal.
+    If `is_whole`, cells are not wrapped on a narrow terminal.
     """
     cells = list(rows)
     table = Table(box=None, padding=(0, _GAP), header_style="dim")
@@ -58,10 +58,10 @@ def print_table(
 def shown_progress(
     unit: str, total: int, done: int = 0
 ) -> Iterator[Callable[[], object]]:
-    """Show the progress on standard error; yield a function that adds one to it.
+    """Show progress on standard error; yield a function that counts one finished unit.
 
-    The progress begins at `done` and ends at `total`. A terminal shows a bar;
-    elsewhere, the log gets a line every 10 s.
+    The count begins at `done` and ends at `total`. On a terminal, the progress is a
+    bar. Otherwise, the log shows the count at most every 10 s.
     """
     if sys.stderr.isatty():
         columns = (f"{unit}s", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
