@@ -33,8 +33,8 @@ CHUNK_RECORDS = 10_000
 CHUNK_BYTES = 32 * 1024 * 1024
 """A chunk with this many records, or with records of this total size in bytes, is full.
 
-Smaller limits would save memory of the reader. In a large chunk, however, more ids and
-filters repeat, and a digest can share them.
+The limits save memory of the reader. Smaller limits would make digests less compact,
+because fewer ids and filters would repeat within a chunk.
 """
 
 _TAP_BYTES = 1_000

@@ -132,8 +132,8 @@ class StoreSide:
                 if not of_mirror:
                     self._skipped.add(message_hash)
                 copied += of_mirror
-        # No store returned these messages, but the mirror lacks them because a store
-        # listed them.
+        # A store listed these messages, but no store returned them. The mirror lacks
+        # them nevertheless.
         copied += [
             Copied(AuditedMessage(0, each, topic)) for each, topic in left.items()
         ]

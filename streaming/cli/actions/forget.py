@@ -29,7 +29,7 @@ def forget(
     yes: bool,
     kind: AnyKind = ROOT_KIND,
 ) -> None:
-    """Request that the job forgets the channels with these ids; it may be running.
+    """Request that the job, which may be running, forgets the channels with these ids.
 
     Raises:
         click.Abort: The user does not confirm.

@@ -40,7 +40,7 @@ def list_incidents(
 ) -> None:
     """Print incidents, the most recently found incident first.
 
-    Channels have their names from `table`, or if it has no name, from `source`.
+    The name of a channel is from `table`; if `table` has no name, from `source`.
     """
     read = read_incidents(source, selection)
     incidents = read.incidents

@@ -17,10 +17,10 @@ from sds_core.planning.experiment import RECEPTIONS, Outcome, run
 from streaming.cli.exit_codes import Failed
 
 _ALL_RECEPTIONS: Final = 4_000_000
-"""All runs together simulate about this many receptions of a frame, or fewer.
+"""Maximum planned number of received frames in all runs together.
 
-They may simulate more only if runs would be shorter than `_LEAST_RECEPTIONS`. So many
-receptions take less than two minutes on two cores.
+So many take less than two minutes on two cores. If the runs are very many, the number
+is exceeded, because at least `_LEAST_RECEPTIONS` are planned for each run.
 """
 
 _LEAST_RECEPTIONS = 5_000
