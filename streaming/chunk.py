@@ -1,6 +1,7 @@
 """Turns a chunk of records into one row per view: the view's key and an encoded digest.
 
-The reader makes the rows, so that whole frames never reach the JVM.
+The Python process that reads from Kafka makes the rows, so that whole frames never
+reach the JVM.
 """
 
 from __future__ import annotations
@@ -30,31 +31,38 @@ from sds_core.observer.tap_view import TapDigester
 
 CHUNK_RECORDS = 10_000
 CHUNK_BYTES = 32 * 1024 * 1024
-"""Maximum number and total size, in bytes, of a chunk's records.
+"""A chunk with this many records, or with records of this total size in bytes, is full.
 
-The limits save memory of the reader, but are so large that ids and filters repeat
-within a chunk.
+The limits save memory of the reader. Smaller limits would make digests less compact,
+because fewer ids and filters would repeat within a chunk.
 """
 
 _TAP_BYTES = 1_000
-"""Approximate bytes of a tap in a chunk, excluding the two copies of its name."""
+"""Approximate memory of a chunk for each tap, bytes, without two copies of its name."""
 
 _BY_NAME = by_name(PROTOCOLS)
 
 CLOCK_KEY = "clock:"
-"""Key of the row that carries a batch's admission time; the row belongs to no view."""
+"""Key of the row that carries a batch's admission time T; the row has no view."""
 
 FORGET = b"forget"
-"""Request instead of a digest: forget the view, then process the batch's records."""
+"""Value of `DigestRow.digest` that requests that the view is forgotten.
+
+The view's records of the same batch are processed afterwards.
+"""
 
 REVIEW = b"review"
-"""Request instead of a digest: advance the view to T, and set its deadline."""
+"""Value of `DigestRow.digest` that requests that the view's deadline is set again.
+
+The view first advances to the admission time T of the batch.
+"""
 
 
 class DigestRow(NamedTuple):
-    """A row for the JVM: the key of a view (`Kind.key`) and its encoded digest.
+    """A row for the JVM: the key of a view (`Kind.key`) and the view's encoded digest.
 
-    A digest is an encoded array, so it never equals a request, `FORGET` or `REVIEW`.
+    `digest` may be a request instead, `FORGET` or `REVIEW`. No digest equals a request,
+    because every digest is an encoded array.
     """
 
     key: str
@@ -66,7 +74,7 @@ class Chunk:
 
     Args:
         clock_ms: Maximum record time of the partition before the chunk, or the
-            admission time, whichever is later.
+            admission time T of the previous batch, whichever is later, Unix ms.
         protocols: See `protocols.by_name`.
     """
 
@@ -83,18 +91,19 @@ class Chunk:
 
     @property
     def is_full(self) -> bool:
-        """Whether the records should be turned into rows now."""
+        """Whether the caller should call `take_rows` before it adds more records."""
         return self._records >= CHUNK_RECORDS or self._bytes >= CHUNK_BYTES
 
     def add(self, record: RawRecord, written_ms: int) -> None:
         """Judge one record, and add it to the digests of the views that it concerns.
 
-        `written_ms` is the latest time at which the record can have been written, Unix
+        `written_ms` is the latest possible time at which the record was written, Unix
         ms.
         """
         self._records += 1
         if record.timestamp_ms < 0:
-            # Durations since a time of -2**63 would overflow the sums of a state.
+            # If the time were -2**63, a duration since that time would overflow the
+            # sums in a view's state.
             record = record._replace(timestamp_ms=0)
         kept = self._add_unread(record, written_ms)
         if not kept:
@@ -104,9 +113,10 @@ class Chunk:
         )
 
     def _add_unread(self, record: RawRecord, written_ms: int) -> int:
-        """Add a record whose headers are valid, without decoding its frame.
+        """Add a record without decoding its frame, if possible.
 
-        Returns the approximate memory of the record, bytes; 0 if it was not added.
+        Returns the approximate memory that the record needs, bytes; 0 if the record was
+        not added, and must be judged instead.
         """
         _, offset, time_ms, key, value, raw_headers = record
         if not value or is_future(time_ms, written_ms):
@@ -164,7 +174,7 @@ class Chunk:
 
     def _clear(self) -> None:
         self._records = self._bytes = 0
-        # Name of a protocol -> name of a view -> digester.
+        # Name of a protocol -> name of a view -> digester for the view.
         self._views: dict[str, dict[str, Digester[Any, Any]]] = {
             name: {} for name in self._protocols
         }

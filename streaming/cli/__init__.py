@@ -1,7 +1,7 @@
 """Command line of sds-monitor.
 
-A command's module is imported when the command is called. The module only declares
-options; the action is in `streaming.cli.actions`.
+The module of a command is imported only when the command is called. Such a module
+declares the command's options; the command's action is in `streaming.cli.actions`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ COMMANDS = {
     },
     "Plan": {"plan": "Forecast what channels cost, and when they reach limits."},
 }
-"""Title of a group of commands -> its commands, with the short help of each."""
+"""Title of a group of commands -> name of a command -> short help of the command."""
 
 _NAMES = tuple(name for commands in COMMANDS.values() for name in commands)
 
@@ -60,7 +60,10 @@ _PLACES = {
     "prepare": "broker.prepare_command",
     "rebuild": "run.rebuild_command",
 }
-"""Command without a module of its own -> module and function that implement it."""
+"""Name of a command -> module and function that implement the command.
+
+Every other command is the function `command` in the module of the same name.
+"""
 
 
 class _LazyGroup(Group):
@@ -84,7 +87,7 @@ class _LazyGroup(Group):
         try:
             return super().resolve_command(ctx, args)
         except NoSuchCommand as error:
-            # click suggests only commands that are imported already.
+            # click itself would suggest only commands that are already imported.
             raise NoSuchCommand(
                 error.command_name, possibilities=_NAMES, ctx=ctx
             ) from None
@@ -123,17 +126,17 @@ def group() -> None:
 
 
 def main() -> None:
-    """Run the program; print an error in one line, and exit with a documented code."""
+    """Run the program; if it fails, log the error; exit with a documented code."""
     arguments = sys.argv[1:]
-    # pyarrow reads this environment variable on import. Arrow's own allocator would not
-    # release the memory that a compaction of the history used.
+    # pyarrow reads this environment variable on import. With Arrow's own allocator, the
+    # process would keep the memory that it used to compact the history.
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     survive_closed_output()
     start_log(requested_format(arguments, os.environ))
     # Connections, topics and the history may need more than the usual 1,024 open files.
     _raise_descriptor_limit()
-    # SIGHUP reloads the channel table of `run`. The configuration file, which is read
-    # later, may name this table, so `run` always defers SIGHUP.
+    # If `run` has a channel table, SIGHUP reloads the table. The configuration file,
+    # which is read later, may name a table, so `run` always defers SIGHUP.
     end_on_signals(defer_hangup=arguments[:1] == ["run"])
     try:
         sys.exit(group(standalone_mode=False) or ExitCode.FINE)
@@ -149,7 +152,8 @@ def main() -> None:
 
 
 def _foreseen(error: Exception) -> tuple[str, ExitCode] | None:
-    # A local import saves time, because most commands end without an error.
+    # To save time, these modules are imported only after an error: most commands end
+    # without one.
     from connectors.broker.errors import BrokerError
     from connectors.java import JavaMissing
     from connectors.kafka.settings import KafkaUnreachable, RecordsLost, TopicMissing
@@ -162,7 +166,7 @@ def _foreseen(error: Exception) -> tuple[str, ExitCode] | None:
     if isinstance(error, OSError) and error.errno in REMEDIES:
         from streaming.failure import with_remedy
 
-        # An error without a file name comes from standard output.
+        # If the error has no file name, writing to standard output failed.
         line = f"{error.filename or 'output'}: {error.strerror}"
         return with_remedy(line), ExitCode.FAILED
     return None
@@ -175,6 +179,6 @@ def _fail(message: str, code: int) -> None:
 
 def _raise_descriptor_limit() -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    # macOS does not allow the hard limit "unlimited".
+    # If the hard limit is "unlimited", macOS refuses it as the limit of the process.
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

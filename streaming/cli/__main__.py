@@ -1,4 +1,4 @@
-"""``python -m streaming.cli``: the command without its script."""
+"""Runs sds-monitor as ``python -m streaming.cli``, without the installed script."""
 
 from streaming.cli import main
 

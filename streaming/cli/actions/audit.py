@@ -43,7 +43,11 @@ from streaming.cli.signals import run_until_signal
 from streaming.cli.window_options import NS_PER_MS, AuditSpan
 
 _AHEAD_MS = 60_000
-"""Maximum time by which a sender's time may be later than the message's receipt, ms."""
+"""An audit also reads the records of this time before the audited period, ms.
+
+If a sender's clock is ahead, the mirror receives a message before the sender's time of
+the message.
+"""
 
 _REPEATABLE = (
     KafkaUnreachable,
@@ -53,7 +57,7 @@ _REPEATABLE = (
     SyncError,
     TopicMissing,
 )
-"""Errors after which a repeated audit continues."""
+"""After one of these errors, a repeated audit continues with its next comparison."""
 
 
 def compare(
@@ -68,7 +72,7 @@ def compare(
     every: float | None,
     address: WebAddress,
 ) -> None:
-    """Compare a mirror with a store or a peer, once or every `every` seconds."""
+    """Compare a mirror with a store or another mirror, once or every `every` s."""
     if bool(nodes.urls) == (peer is not None):
         message = "give either --rest URL for a store, or --peer HOST:PORT for a mirror"
         raise click.UsageError(message)
@@ -104,8 +108,9 @@ def peer_side(address: Address, access: PeerAccess, traffic: TrafficOptions) -> 
     """Return another mirror as the other side of an audit.
 
     Raises:
-        click.UsageError: A file cannot be used, other users can read the token, or
-            topics are given, although trees do not distinguish topics.
+        click.UsageError: A file is missing or cannot be used, the token would be sent
+            without encryption, or topics are given. Mirrors can only compare the
+            messages of all topics.
     """
     if traffic.pubsub_topics or traffic.content_topics:
         message = (
@@ -134,7 +139,8 @@ def _peer_context(access: PeerAccess) -> ssl.SSLContext | None:
     try:
         context = ssl.create_default_context(cafile=ca_file)
         if certificate_file is not None:
-            # If no password were given, OpenSSL would prompt at the terminal.
+            # Without the empty password, OpenSSL would ask at the terminal for the
+            # password of an encrypted key.
             context.load_cert_chain(certificate_file, key_file, "")
     except OSError as error:
         names = ", ".join(str(file) for file in files if file is not None)
@@ -148,7 +154,10 @@ def _peer_context(access: PeerAccess) -> ssl.SSLContext | None:
 
 @dataclass(frozen=True, slots=True)
 class _Audit:
-    """Compares a mirror with another side; with `fix`, adds missing messages."""
+    """Compares a mirror with another side.
+
+    With `fix`, messages that the mirror lacks are written to its topic.
+    """
 
     kafka: KafkaSettings
     side: Side
@@ -182,12 +191,13 @@ class _Audit:
     async def _repeat(
         self, figures: AuditFigures, every_s: float, ending: Ending, url: str
     ) -> None:
-        # A program that waits for this line may send a signal immediately after it.
+        # The line is printed when signals are already handled, because a program that
+        # waits for the line may send a signal immediately.
         click.echo(f"metrics {url}/metrics")
         ended = asyncio.create_task(ending.wait())
         while not ending.is_set():
             audit = asyncio.create_task(self._run())
-            # A node that does not answer must not delay the end of the command.
+            # A signal must end the command immediately, even if a node does not answer.
             await asyncio.wait((audit, ended), return_when=asyncio.FIRST_COMPLETED)
             if ended.done():
                 audit.cancel()
@@ -234,7 +244,7 @@ class _Audit:
         )
 
     def _write(self, copied: Sequence[Copied]) -> int:
-        """Write messages, with the current time, to the topic; return their number."""
+        """Write the records to the topic, at the current time; return their number."""
         with closing(TopicOffsets(self.kafka)) as offsets:
             partitions = len(offsets.partitions())
         records = [

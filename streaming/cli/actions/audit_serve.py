@@ -45,7 +45,7 @@ _REFRESH_S = 2.0
 """Time between two reads of new records, seconds."""
 
 _READ_AT_ONCE = 50_000
-"""Number of records that are read from a partition before the progress is stored."""
+"""Maximum number of records of a partition that one `MirrorIndex.refresh` reads."""
 
 _DAY_MS = 86_400_000
 _PLACE = struct.Struct(">iq")
@@ -53,7 +53,9 @@ _POSITION = "position"
 
 
 class MirrorIndex:
-    """Index, on disk, of a topic's messages and their offsets; used by one thread only.
+    """Index on disk: a topic's messages and the offsets of their records.
+
+    Only one thread may use the index.
 
     A message is kept until its sender's time is more than `keep_days` ago.
 
@@ -73,11 +75,11 @@ class MirrorIndex:
 
     @property
     def tree(self) -> ProllyTree:
-        """Messages as of the last `refresh`."""
+        """Tree of the indexed messages, as of the last `refresh`."""
         return self._stored.tree
 
     def refresh(self) -> bool:
-        """Read new records of the topic, and return whether more remain.
+        """Read new records of the topic, and return whether unread records remain.
 
         Raises:
             KafkaUnreachable: No broker answered.
@@ -92,7 +94,7 @@ class MirrorIndex:
         if known and known["topic"] != topic.id:
             raise TopicReplaced(self._kafka.topic, known["topic"], topic.id or "")
         position = {int(p): offset for p, offset in known.get("offsets", {}).items()}
-        # Since the last read, retention may have removed records.
+        # Retention may have removed the next unread record since the last refresh.
         starts = {p: max(position.get(p, 0), earliest[p]) for p in topic.partitions}
         until = {p: min(ends[p], starts[p] + _READ_AT_ONCE) for p in starts}
         since_ns = (wall_ms() - self._keep_ms) * NS_PER_MS
@@ -103,7 +105,7 @@ class MirrorIndex:
         return any(ends[p] > until[p] for p in until)
 
     def records(self, message_hashes: Sequence[bytes]) -> list[pb.Record]:
-        """Return the messages' records, as far as the topic still contains them."""
+        """Return the records of these messages that the topic still contains."""
         values = self._stored.values(message_hashes)
         places = [_PLACE.unpack(value) for value in values.values()]
         by_hash = {}
@@ -149,13 +151,14 @@ def serve(
     keep_days: float,
     web: WebAddress,
 ) -> None:
-    """Serve until a signal comes; create the directory of the tree if it is missing."""
+    """Serve until a signal comes; create the directory `state` if it does not exist."""
     try:
         state.mkdir(0o700, parents=True, exist_ok=True)
         ending, figures = Ending(), ServingFigures()
         with (
             WebServer(create_serving_app(figures), *web) as metrics,
-            # SQLite allows a connection only in the thread that opened it.
+            # Only this thread uses the index, because SQLite allows a connection only
+            # in the thread that opened it.
             ThreadPoolExecutor(1) as thread,
         ):
             path = state / "tree.sqlite"
@@ -217,13 +220,13 @@ async def _serve(
 async def _refreshed(
     loop: asyncio.AbstractEventLoop, thread: ThreadPoolExecutor, index: MirrorIndex
 ) -> None:
-    """Read new records; while Kafka is unreachable, serve the known records."""
+    """Read new records; if this fails, the server continues with the known records."""
     try:
         await loop.run_in_executor(thread, index.refresh)
     except KafkaUnreachable as error:
         logger.warning("%s", error)
     except RecordsLost as error:
-        # The next read begins with the first remaining record.
+        # The next refresh starts at the first record that Kafka has not deleted.
         logger.warning(
             "Kafka's retention deleted records of %s:%d before they were read: the "
             "audit does not compare these records",

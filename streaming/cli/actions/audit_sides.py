@@ -23,14 +23,18 @@ from sds_core.prolly.tree import ProllyTree
 from sds_core.waku import WakuMessage
 
 _OF_ONE_TAP = frozenset({"observer", "seq", "source"})
-"""Headers that describe the tap that wrote a record, not the message."""
+"""Headers that a copy of a record omits, because they do not describe the message.
+
+The headers describe how a tap captured the message.
+"""
 
 
 class Differences(NamedTuple):
-    """Messages that one side of an audit lacks, and the numbers of compared messages.
+    """Messages that either side of an audit lacks, and numbers of compared messages.
 
-    `missing_here` has the hashes of the messages that the mirror lacks. `missing_there`
-    has the messages that the other side lacks, in order of time.
+    `here` is the number of compared messages of the mirror, and `there` is the number
+    of the other side. `missing_here` has the hashes of the messages that the mirror
+    lacks. `missing_there` has the messages that the other side lacks, in order of time.
     """
 
     here: int
@@ -40,9 +44,10 @@ class Differences(NamedTuple):
 
 
 class Copied(NamedTuple):
-    """A message of the other side, and the record to write into the mirror.
+    """A message that the mirror lacks, and the record to write to the mirror's topic.
 
-    `value` is None if the other side did not return the message.
+    If the other side did not return the message, `value` is None, and no record is
+    written.
     """
 
     message: AuditedMessage
@@ -52,7 +57,7 @@ class Copied(NamedTuple):
 
 
 class Side(Protocol):
-    """The other side of an audit; `part` is the maximum number of hashes for `copy`."""
+    """The other side of an audit; `part` is the maximum number of hashes per `copy`."""
 
     name: str
     part: int
@@ -63,11 +68,14 @@ class Side(Protocol):
         """Compare messages whose sender's time is in [start_ns, end_ns), Unix ns."""
 
     async def copy(self, hashes: Sequence[bytes]) -> Sequence[Copied]:
-        """Return the requested messages, except messages that a mirror skips."""
+        """Return the messages with these hashes, except those that a mirror skips.
+
+        A mirror skips a message if it would not write the message to its topic.
+        """
 
 
 class StoreSide:
-    """Stores of Waku nodes; a message may be in any of the stores."""
+    """Stores of Waku nodes; a message is missing only if no store has it."""
 
     part = 500
 
@@ -76,14 +84,14 @@ class StoreSide:
         self._listings = [StoreListing(node, topics) for node in nodes]
         self._topics = topics
         self._pubsub_topic_of: dict[bytes, str] = {}
-        # Listed messages that a mirror skips; a repeated audit fetches each of them
-        # once.
+        # Hashes of listed messages that a mirror does not write to its topic. They are
+        # kept, so that a repeated audit fetches each of these messages only once.
         self._skipped: set[bytes] = set()
 
     async def compare(
         self, mirror: Mirrored, start_ns: int, end_ns: int
     ) -> Differences:
-        """Compare the mirror with a listing of the hashes in the stores.
+        """Compare the mirror's messages with the message hashes that the stores list.
 
         Raises:
             NodeError: A node cannot be reached, refuses, or gives an invalid answer.
@@ -102,7 +110,7 @@ class StoreSide:
         missing_there = [
             audited(message)
             for message in here
-            # Stores never have ephemeral messages.
+            # Stores keep no ephemeral messages, so these do not count as missing.
             if message.item.message_hash not in there and not message.is_ephemeral
         ]
         missing_here = [
@@ -114,7 +122,7 @@ class StoreSide:
         return Differences(len(here), count, missing_here, missing_there)
 
     async def copy(self, hashes: Sequence[bytes]) -> Sequence[Copied]:
-        """Fetch messages, except skipped ones; raises the same errors as `compare`."""
+        """Fetch messages; see `Side.copy`. Raises the same errors as `compare`."""
         left = {each: self._pubsub_topic_of[each] for each in hashes}
         copied: list[Copied] = []
         for listing in self._listings:
@@ -124,7 +132,8 @@ class StoreSide:
                 if not of_mirror:
                     self._skipped.add(message_hash)
                 copied += of_mirror
-        # The mirror still lacks messages that the store listed but did not return.
+        # A store listed these messages, but no store returned them. The mirror lacks
+        # them nevertheless.
         copied += [
             Copied(AuditedMessage(0, each, topic)) for each, topic in left.items()
         ]
@@ -159,11 +168,13 @@ class PeerSide:
     async def compare(
         self, mirror: Mirrored, start_ns: int, end_ns: int
     ) -> Differences:
-        """Compare the hashes of two trees.
+        """Compare the message hashes of the mirror with the hashes of the peer.
 
         Raises:
-            PeerUnreachable: No connection lasted long enough.
-            SyncError: The peer does not follow the protocol, or refuses.
+            PeerUnreachable: The peer is unreachable, or every connection broke before
+                the comparison ended.
+            SyncError: The peer refuses, or does not follow the protocol for comparing
+                trees.
         """
         tree = ProllyTree(
             message.item
@@ -180,7 +191,7 @@ class PeerSide:
         return Differences(len(tree), there, list(self._items), missing_there)
 
     async def copy(self, hashes: Sequence[bytes]) -> Sequence[Copied]:
-        """Fetch records; raises the same errors as `compare`."""
+        """Fetch records of the peer; raises the same errors as `compare`."""
         copied = {
             record.message_hash: _copied(record)
             for record in await self._peer.records(hashes)
@@ -193,7 +204,10 @@ class PeerSide:
 
 
 def _copied(record: pb.Record) -> Copied | None:
-    """Return a record of a peer; None if the record's hash header is wrong."""
+    """Return a copy of a peer's record.
+
+    Returns None if the headers do not identify the message `record.message_hash`.
+    """
     headers = tuple((header.name, header.value) for header in record.headers)
     key = record.key if record.HasField("key") else None
     try:

@@ -36,7 +36,9 @@ def fetch() -> tuple[Path, Path]:
 
 
 def run(port: int, directory: Path | None) -> None:
-    """Run the broker until a signal ends it, by default in a temporary directory.
+    """Run the broker until a signal ends it.
+
+    If `directory` is None, the broker keeps its files in a temporary directory.
 
     Raises:
         click.ClickException: The port is in use, or the broker ended by itself.
@@ -57,19 +59,22 @@ def run(port: int, directory: Path | None) -> None:
 
 
 _RECORDING_TIMEOUT_S = 120
-"""Writing an archive takes some 5 s, and far longer on a busy machine."""
+"""Maximum time to write the class archive of the broker, seconds.
+
+The time is usually some 5 s, but far longer on a busy machine.
+"""
 
 
 def prepare() -> None:
-    """Fetch the broker, and make files with which the broker and Spark start faster.
+    """Fetch the broker, and write files that let the broker and Spark start faster.
 
     Raises:
-        Exception: The errors of `fetch`.
+        Exception: `fetch` failed; see its errors.
         connectors.broker.errors.BrokerError: The broker cannot be started.
         click.ClickException: The Python environment cannot be written to.
     """
     java, jars = fetch()
-    # Importing Spark takes most of a second.
+    # The import is local, because importing Spark takes most of a second.
     from streaming.session import archive_of_spark
     from streaming.spark_home import make_home
 
@@ -112,7 +117,8 @@ def _record_spark(archive: ClassArchive) -> None:
         )
 
         def use(spark: SparkSession) -> None:
-            # The second job reads the checkpoint of the first.
+            # The second job reads the checkpoint of the first job, so the archive also
+            # covers a start with a checkpoint.
             for _ in range(2):
                 with running_job(spark, settings) as job:
                     while not job.wait(1.0):

@@ -61,7 +61,10 @@ ADVICE = {
 """Reason -> what to do about it; see docs/dead-letters.md."""
 
 _Wanted = str | frozenset[RecordSource] | None
-"""Which dead letters to replay: a reason, some sources, or None for all."""
+"""Which dead letters to replay: those with a reason, those with some sources, or all.
+
+None means all.
+"""
 
 _Sent = tuple[RecordSource, RawRecord]
 
@@ -105,7 +108,7 @@ def list_letters(
 
 
 def _listed(letter: StoredLetter) -> dict[str, Any]:
-    """Return the JSON object of a dead letter without its value, which may be large."""
+    """Return a dead letter as JSON object, without the value, which may be large."""
     record, size = letter.record, letter.size_bytes
     return {
         "source": str(letter.source),
@@ -159,7 +162,7 @@ def print_letter(
     """Print the dead letter of the record at `source`.
 
     Raises:
-        click.UsageError: No dead letter has the source.
+        click.UsageError: No dead letter has this source.
     """
     reader = DeadLetterReader(kafka, dead_letter_topic)
     letter = next((one for one in reader if one.source == source), None)
@@ -195,9 +198,11 @@ def print_letter(
 
 
 def _whole_record(kafka: KafkaSettings, letter: StoredLetter) -> RawRecord | None:
-    """Return a dead letter's whole record; if the letter is cut, read the source topic.
+    """Return the whole record of a dead letter.
 
-    Returns None if the topic has lost the record, or has another record in its place.
+    If the dead letter is truncated, the record is read from its source topic. Returns
+    None if the source topic no longer has the record, or has another record at its
+    offset.
     """
     if letter.is_whole:
         return letter.record
@@ -214,10 +219,11 @@ def _not_found(sources: Collection[RecordSource], topic: str) -> str:
 
 @dataclass(slots=True)
 class Replay:
-    """Replays dead letters to `target`; if None, to the topic of each source.
+    """Writes records of dead letters to the topic `target`.
 
-    With `force`, the replay also writes records that still cannot be used. `found` has
-    the sources of dead letters that exist.
+    If `target` is None, each record is written to the topic from which it came. With
+    `force`, the replay also writes records that the monitor still cannot use. `found`
+    has the sources of all dead letters that `run` selected.
     """
 
     kafka: KafkaSettings
@@ -229,7 +235,7 @@ class Replay:
     refused: int = 0
 
     def run(self, selection: _Wanted) -> None:
-        """Write the records, and print what was written."""
+        """Write the selected dead letters' records, and print what was written."""
         letters = (
             letter
             for letter in DeadLetterReader(self.kafka, self.dead_letter_topic)

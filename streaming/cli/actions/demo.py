@@ -1,4 +1,4 @@
-"""Plays traffic to a job, and compares the job's findings with the truth."""
+"""Plays traffic to a job, and compares the job's report with the known truth."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ from streaming.settings import (
 
 _PARTITIONS = 4
 _PATIENCE_S = 120
-"""Maximum time from the end of the traffic to the end of the job, seconds."""
+"""Maximum time from the end of the traffic until the job has processed it, seconds."""
 
 
 class Traffic(NamedTuple):
-    """Traffic to play, and the report that a correct monitor gives.
+    """Traffic to play; `truth` is the report that a correct monitor gives about it.
 
     Records are roughly in order of time. The last record's time is about now.
     """
@@ -68,7 +68,7 @@ class Traffic(NamedTuple):
 
 
 def recorded_traffic() -> Traffic:
-    """Return the recording of real participants, moved in time so that it ends now."""
+    """Return recorded traffic of real participants, with times shifted to end now."""
     return Traffic(
         "Recording of real SDS traffic",
         list(restamped(load_recording(), end_ms=wall_ms())),
@@ -77,10 +77,10 @@ def recorded_traffic() -> Traffic:
 
 
 def simulated_traffic(name: str, seed: int) -> Traffic:
-    """Simulate a scenario that ends now.
+    """Return the simulated traffic of a scenario; the traffic ends now.
 
     Raises:
-        click.UsageError: The scenario does not exist, or has no records.
+        click.UsageError: The scenario does not exist, or its traffic has no records.
     """
     scenario = read_scenario(name)
     start_ms = start_of(scenario, 0.0, wall_ms())
@@ -95,11 +95,12 @@ def simulated_traffic(name: str, seed: int) -> Traffic:
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """One demonstration; it plays traffic as fast as possible if `duration_s` is 0.
+    """A demonstration that plays traffic in `duration_s` seconds.
 
-    `history` is the directory in which the demo keeps Parquet files; if None, the demo
-    uses a temporary directory. `keep` determines whether the page is served after the
-    end; if None, the page is served only on a terminal.
+    If `duration_s` is 0, the traffic is played as fast as possible. `history` is the
+    directory in which the demo keeps Parquet files; if None, the demo uses a temporary
+    directory. `keep` determines whether the status page is still served after the
+    comparison; if None, it is served if the output is a terminal.
     """
 
     traffic: Traffic
@@ -113,14 +114,14 @@ class Demo:
 
     @refusals_explained()
     def run(self) -> None:
-        """Play the traffic, and print the truth beside the job's findings.
+        """Play the traffic, and print the job's figures beside the true figures.
 
         Raises:
             click.ClickException: The port or the history cannot be used, or the job
                 failed.
         """
         if self.history is not None:
-            # A directory that cannot be used is refused before anything starts.
+            # If the directory cannot be used, the demo ends before anything starts.
             with locked_history(self.history.absolute()):
                 pass
         try:
@@ -134,7 +135,10 @@ class Demo:
             raise click.exceptions.Exit(ExitCode.FINDING)
 
     def _run(self) -> bool:
-        """Play and compare; return True if nothing differs or a signal came."""
+        """Play the traffic; return False if the job's findings differ from the truth.
+
+        If a signal ends the demo before the comparison, return True.
+        """
         console = Console()
         keep = console.is_interactive if self.keep is None else self.keep
         pending = PendingJob()
@@ -166,10 +170,11 @@ class Demo:
         return same
 
     def _write_opening(self, kafka: KafkaSettings) -> int:
-        """Write the first records of every partition, and return their number.
+        """Write records until no partition is empty, and return their number.
 
-        The job's clock does not wait for an empty partition. The first record of such a
-        partition would seem late if traffic is played faster than real time.
+        The job's clock does not wait for an empty partition. If traffic is played
+        faster than real time, the first record of a partition that was empty so far
+        would seem late.
         """
         records = self.traffic.records
         ensure_frames_topic(kafka, partitions_of(records))
@@ -212,8 +217,8 @@ class Demo:
             if writing.done():
                 writing.result()
             snapshot = current_snapshot(job.board, played=True)
-            # The page shows the time of the traffic, which may pass faster than real
-            # time.
+            # Verdicts need the time that the page shows: the time of the traffic, which
+            # may pass faster than real time.
             job.verdicts.look(snapshot, snapshot.clock_ms, wall_ms())
             display(snapshot)
             all_read = snapshot.job.records >= len(records)
@@ -227,7 +232,7 @@ class Demo:
                 raise Failed(message)
 
     def _compare(self, job: Job, console: Console, url: str | None) -> bool:
-        """Print and write the job's findings; return whether they equal the truth."""
+        """Print and write the job's report; return whether it equals the truth."""
         report = job.report(wall_ms())
         if self.report is not None:
             write_report(job, self.report)
@@ -246,8 +251,8 @@ def _progress_line(records: int, snapshot: Snapshot) -> str:
 def lost_line(gaps: Mapping[str, int], url: str | None) -> str:
     """Return a line about lost messages and where to find them; "" if none was lost.
 
-    Lost messages that arrived later are also counted. `url` is None if the page ends
-    with the command.
+    A lost message counts even if it arrived later. `url` is the address of the status
+    page; None if the page is not served after the comparison.
     """
     lost, later = gaps["lost"], gaps["retracted"]
     if not lost:
@@ -268,7 +273,7 @@ def lost_line(gaps: Mapping[str, int], url: str | None) -> str:
 def show_comparison(
     console: Console, title: str, comparisons: Sequence[Comparison]
 ) -> bool:
-    """Print the table; return whether every figure equals the truth."""
+    """Print the comparisons; return whether every figure equals the truth."""
     table = Table(title=Text(f"{title}, all channels together", "table.title"))
     table.add_column("figure")
     table.add_column("truth", justify="right")

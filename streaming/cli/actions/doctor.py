@@ -1,4 +1,4 @@
-"""Checks what a monitor needs, and prints what it finds."""
+"""Checks that a monitor has what it needs, and prints findings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from streaming.doctor.services import (
 
 
 def doctor(settings: RunSettings, alertmanager: str | None, as_json: bool) -> None:
-    """Make and print all checks; a finding ends the program with code 1."""
+    """Run all checks, and print the results; if one has a finding, exit with code 1."""
     results = []
     for one in _all_checks(settings, alertmanager):
         results.append(one)

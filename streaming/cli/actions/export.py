@@ -33,7 +33,9 @@ from streaming.settings import Window
 def export(
     kafka: KafkaSettings, channels: tuple[str, ...], window: Window, file: Path
 ) -> None:
-    """Write heartbeats and records of channels to a file, completely or not at all.
+    """Write the heartbeats and the channels' records in a window to a file.
+
+    If the export fails, no file is written.
 
     Raises:
         click.ClickException: The file cannot be written, a signal came, or Kafka
@@ -45,7 +47,8 @@ def export(
         try:
             written = write_records(wanted, file)
         except KafkaUnreachable:
-            # `KafkaUnreachable` is an OSError, but does not concern the file.
+            # The next clause is for errors of the file, but `KafkaUnreachable` is also
+            # an OSError.
             raise
         except OSError as error:
             message = f"{file} cannot be written: {error.strerror}"
@@ -75,7 +78,10 @@ def _until_ended(
 def _of_channels(
     records: Iterable[RawRecord], channels: tuple[str, ...]
 ) -> Iterator[RawRecord]:
-    """Yield the records of some or all channels, and the heartbeats (for the clock)."""
+    """Yield the channels' records, and the heartbeats, which advance the clock.
+
+    If `channels` is empty, all records are yielded.
+    """
     keys = {channel.encode() for channel in channels}
     for record in records:
         if not keys or _key_of(record) in keys or _is_heartbeat(record):
@@ -85,7 +91,11 @@ def _of_channels(
 def _records(
     kafka: KafkaSettings, offsets: TopicOffsets, window: Window
 ) -> Iterator[RawRecord]:
-    """Yield a window's records; like a replay, search until `LATE_MS` after the end."""
+    """Yield the records whose time is in a window.
+
+    As in a replay, the search continues until record times of `LATE_MS` after the end
+    of the window, because some records of the window are written late.
+    """
     partitions = offsets.partitions()
     starts = offsets.earliest(partitions)
     ends = offsets.latest(partitions)

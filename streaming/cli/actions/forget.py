@@ -1,4 +1,4 @@
-"""Writes requests to forget channels, for the job."""
+"""Writes requests to forget channels; the job carries them out."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def forget(
     yes: bool,
     kind: AnyKind = ROOT_KIND,
 ) -> None:
-    """Request that the channels with these ids are forgotten; a job may be running.
+    """Request that the job, which may be running, forgets the channels with these ids.
 
     Raises:
         click.Abort: The user does not confirm.

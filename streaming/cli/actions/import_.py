@@ -21,7 +21,7 @@ def import_records(
     speed: float,
     restamp: bool,
 ) -> None:
-    """Write the records of a file, and print how many; see `import_file`.
+    """Write the records of a file to a topic, and print how many; see `import_file`.
 
     Raises:
         click.UsageError: The file cannot be read or has no record.

@@ -35,7 +35,7 @@ _Time = Annotated[int, msgspec.Meta(ge=_EARLIEST_MS, le=_LATEST_MS)]
 
 
 class Incident(msgspec.Struct, omit_defaults=True):
-    """An incident as `incident_object` returns it, and the name of its channel."""
+    """An incident in the form of `incident_object`, plus the name of its channel."""
 
     channel: str
     kind: IncidentKind
@@ -67,12 +67,12 @@ class Cause(msgspec.Struct):
 
 
 class ReadIncidents(NamedTuple):
-    """Incidents of a source, the newest finding first.
+    """Incidents of a source, the most recently found incident first.
 
     Attributes:
         causes: Likely causes by channel. A history, and a monitor of version 0.12 or
             earlier, have none.
-        clock_ms: Event time of the source, Unix ms; for a history, the current time.
+        clock_ms: Current event time of the source, Unix ms; for a history, wall time.
         settings: Settings of the model; the defaults if the source has none. A
             history, and a monitor of version 0.15 or earlier, have none.
     """
@@ -86,7 +86,7 @@ class ReadIncidents(NamedTuple):
 class _Answer(msgspec.Struct):
     incidents: list[Incident]
     more: bool
-    # Monitors up to 0.8 do not return their clock.
+    # A monitor of version 0.8 or earlier does not return its clock.
     clock: _Time | None = None
     causes: dict[str, list[Cause]] = {}
     observer: dict[str, int | float] = {}
@@ -135,7 +135,7 @@ def read_incidents(source: IncidentSource, wanted: IncidentFilter) -> ReadIncide
 
 
 def _check_channel(source: IncidentSource, channel: str) -> None:
-    """Check that the source knows the channel, which has no selected incidents."""
+    """Check that the source knows a channel of which no incident was selected."""
     every = IncidentFilter(channel, since_ms=None, standing=False)
     if _selected(source, every).incidents:
         return
@@ -151,8 +151,9 @@ def _check_channel(source: IncidentSource, channel: str) -> None:
     elif source.views is None:
         known = _channels_of_monitor(source.api, channel)
     else:
-        # The monitor refuses an unknown kind, so the kind is known. The view counts as
-        # known, because a view without incidents is no error.
+        # The monitor has already refused an unknown kind of view. `channel`, here the
+        # name of a view, is not checked: the API does not tell an unknown view from a
+        # view without incidents.
         known = [channel]
     if channel not in known:
         message = f"no such channel: {shown(channel)}{did_you_mean(channel, known)}"
@@ -163,7 +164,7 @@ def kind_of(views: str | None) -> AnyKind:
     """Return the kind of view that `IncidentSource.views` names.
 
     Raises:
-        click.UsageError: No kind with figures has this prefix.
+        click.UsageError: No kind of view with this prefix has figures.
     """
     if views is None:
         return ROOT_KIND
@@ -178,9 +179,10 @@ def kind_of(views: str | None) -> AnyKind:
 
 
 def _channels_of_monitor(url: str, channel: str) -> list[str]:
-    """Return the channel if the monitor knows it, else the channels in most trouble.
+    """Return the channel if the monitor knows it, else channels to suggest.
 
-    If the list of channels cannot be read, the monitor counts as knowing the channel.
+    The suggested channels are those with the worst problems. If the monitor gives no
+    usable answer, the channel counts as known.
     """
     what = "channels", _Channels
     try:
@@ -233,7 +235,7 @@ def _selected(source: IncidentSource, wanted: IncidentFilter) -> ReadIncidents:
 
 
 def _settings_of(values: dict[str, int | float]) -> ObserverSettings:
-    """Return the settings with these values; names of other releases are ignored."""
+    """Return settings with these values; names unknown to this release are ignored."""
     names = {field.name for field in fields(ObserverSettings)}
     known: dict[str, Any] = {k: v for k, v in values.items() if k in names}
     return replace(DEFAULTS, **known)
@@ -244,7 +246,7 @@ def _incidents_of_report(path: Path, views: str | None) -> ReadIncidents:
     if (found := section.incidents) is None:
         message = f"--from-report: {path} was written without --report-detail"
         raise click.UsageError(message)
-    # Deadlines may have passed after the last record.
+    # An incident may be found or end later than the last record, at a deadline.
     times = [one.found if one.ended is None else one.ended for one in found]
     clock_ms = max([report.window.last_event or 0, *times])
     causes = {name: one.causes for name, one in section.views.items() if one.causes}
@@ -272,15 +274,16 @@ def _read_report(path: Path, views: str | None) -> tuple[_Report, _Section]:
 def _read_history(
     directory: Path, query: IncidentQuery, views: str | None
 ) -> list[Incident]:
-    # Importing DuckDB takes half a second; the other sources do not need it.
+    # The import is local, because importing DuckDB takes half a second, and the other
+    # sources do not need it.
     from connectors.history.query import incident_rows
     from connectors.history.schema import tables_of
 
     tables = tables_of(kind_of(views))
     with history_errors(directory):
         rows = incident_rows(directory, query, tables)
-    # `why` is stored in the history, computed with the settings of the monitor that
-    # found the incident.
+    # `why` is read from the history, because the text depends on the settings of the
+    # monitor that found the incident.
     return [
         msgspec.convert(
             row

@@ -38,7 +38,10 @@ def list_incidents(
     table: ChannelTable,
     as_json: bool,
 ) -> None:
-    """Print incidents, the newest finding first; `table` or `source` has the names."""
+    """Print incidents, the most recently found incident first.
+
+    The name of a channel is from `table`; if `table` has no name, from `source`.
+    """
     read = read_incidents(source, selection)
     incidents = read.incidents
     for incident in incidents:
@@ -72,7 +75,7 @@ def _print_block(console: Console, incident: Incident) -> None:
     )
     facts = Table.grid(padding=(0, 2))
     for word, value in _facts(incident).items():
-        # The table wraps long values, so that people can copy whole ids.
+        # Long values are wrapped, not truncated, so that people can copy whole ids.
         facts.add_row(Text(f"  {word}", "dim"), Text(value, overflow="fold"))
     console.print(facts)
     console.print()
@@ -130,7 +133,7 @@ def list_lacks(
     table: ChannelTable,
     as_json: bool,
 ) -> None:
-    """Print groups of unresolved incidents, the gravest first, with channels' names."""
+    """Group unresolved incidents, and print the groups in the order of `lacks_of`."""
     read = read_incidents(source, selection._replace(standing=True))
     names = {one.channel: one.channel_name or "" for one in read.incidents}
     standing = (_standing(one, read) for one in read.incidents)

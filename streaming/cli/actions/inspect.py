@@ -21,8 +21,8 @@ from streaming.cli.values import STDIN
 
 _MOST_BYTES = 80 * 1024 * 1024
 _PACKED = (".xz", ".gz")
-# No SDS message begins with these bytes: in protobuf, they start a group, and no
-# library writes groups any more.
+# First bytes of JSON. No SDS message begins with these bytes, because in protobuf, they
+# start a group, and no library writes groups any more.
 _JSON = (b"{", b"[")
 _BETWEEN_DIGITS = re.compile(r"0[xX]|[\s,:]+")
 
@@ -30,7 +30,9 @@ _BETWEEN_DIGITS = re.compile(r"0[xX]|[\s,:]+")
 def inspect(
     kafka: KafkaSettings | None, file: str, is_hex: bool, as_json: bool
 ) -> None:
-    """Print a record of a file, of standard input ("-"), or (with `kafka`) of a topic.
+    """Print a record from a file, from standard input ("-"), or from a topic.
+
+    A record can be read from a topic only if `kafka` is given.
 
     Raises:
         click.UsageError: The record cannot be read.

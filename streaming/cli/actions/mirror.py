@@ -31,7 +31,7 @@ from streaming.cli.serving_options import WebAddress
 from streaming.cli.signals import run_until_signal
 
 _FIRST_CONTACT_S = 1.0
-"""Before the mirror reads from nodes, it waits this long for each broker, seconds."""
+"""Maximum time to wait for each broker before the mirror starts, seconds."""
 
 
 def _mirror_settings(
@@ -54,7 +54,7 @@ def _mirror_settings(
 
 @wrong_use(BadSettings)
 def node_settings(nodes: NodeOptions) -> tuple[NodeSettings, ...]:
-    """Return the settings of the nodes; repeated nodes are omitted.
+    """Return the settings of the nodes; a node that is given twice counts once.
 
     Raises:
         click.UsageError: A URL or the authorization is invalid.
@@ -67,11 +67,11 @@ def node_settings(nodes: NodeOptions) -> tuple[NodeSettings, ...]:
 
 @wrong_use(BadContentTopic)
 def topics_to_mirror(traffic: TrafficOptions) -> dict[str, tuple[str, ...]]:
-    """Return the content topics by pubsub topic; an empty tuple means all topics.
+    """Return the content topics by pubsub topic; an empty tuple means all of them.
 
     Raises:
-        click.UsageError: No topic is given, a given topic is not a pubsub topic, or the
-            shard of a content topic cannot be computed.
+        click.UsageError: No topic is given, a pubsub topic does not begin with a slash,
+            or the shard of a content topic cannot be computed.
     """
     pubsub_topics, content_topics, cluster, shards = traffic
     for topic in pubsub_topics:
@@ -103,7 +103,11 @@ def mirror(
     observer: str | None,
     address: WebAddress,
 ) -> None:
-    """Mirror until a signal comes; by default, the tap id is read from `state`."""
+    """Mirror until a signal comes.
+
+    `observer` is the tap id. If None, the mirror uses the tap id that `state` contains;
+    for a new directory, the mirror makes up a tap id.
+    """
     settings = _mirror_settings(nodes, traffic, mirroring)
     figures, ending = MirrorFigures(), Ending()
     new_observer = f"mirror-{secrets.token_hex(4)}"
@@ -116,7 +120,7 @@ def mirror(
             click.echo(f"observer {spool.observer}   metrics {server.url}/metrics")
             writer = FrameWriter(kafka, partitions, spool.observer)
             try:
-                # After a signal, the mirror finishes the work that it has begun.
+                # A signal only sets `ending`, so that the mirror finishes its work.
                 running = Mirror(settings, spool, writer, figures, wall_ms).run(ending)
                 run_until_signal(ending, running)
             finally:
@@ -132,7 +136,7 @@ def mirror(
 
 
 def _check_kafka(kafka: KafkaSettings) -> None:
-    """Log a warning if Kafka is unreachable; a refusal ends the mirror."""
+    """Log a warning if Kafka is unreachable; raise an error if Kafka refuses access."""
     problem = check_admission(replace(kafka, timeout_s=_FIRST_CONTACT_S))
     if problem is not None:
         logger.warning(

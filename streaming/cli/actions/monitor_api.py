@@ -42,10 +42,11 @@ def ask_monitor(
     what: tuple[str, type[_Answer]],
     timeout_s: float,
 ) -> _Answer:
-    """Return a monitor's answer; `what` has the name and the type of the answer.
+    """Return a monitor's answer to a GET request.
 
-    `path` is below ``/api/v1/``; a parameter whose value is None is omitted. Each part
-    of the answer may take `timeout_s`.
+    `path` is relative to ``/api/v1/``; a parameter whose value is None is omitted.
+    `what` has a word for the answer in error messages, and the type of the answer.
+    `timeout_s` limits the time for each part of the answer, seconds.
 
     Raises:
         click.UsageError: The address is not a URL.

@@ -62,7 +62,7 @@ def print_forecast(
         return table.of(view).name or read.given_names.get(view, "")
 
     if html is not None:
-        # This import loads jinja and pygal, which tables do not need.
+        # The import is local, because jinja and pygal are needed only for a page.
         from streaming.cli.actions.plan_report import forecast_report
 
         write_page(forecast_report(plan, read.names, name_of), html)

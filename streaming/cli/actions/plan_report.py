@@ -84,13 +84,13 @@ def size_report(
     rows: Sequence[tuple[str, ...]],
     lines: Sequence[str],
 ) -> str:
-    """Return the page about the needs of the monitor.
+    """Return the page about the resources that the monitor needs.
 
-    Each row contains a need of the monitor, the amount, and the error of the amount.
-    `lines` has texts about machines and clusters.
+    Each row contains a resource, the amount that the monitor needs, and the error of
+    the amount. `lines` has texts for the head of the page.
     """
     most = model.size(load, history_days=history_days).limits[-1].channels
-    # The step between two loads is a round number of channels.
+    # The loads in the charts are multiples of a round number of channels.
     step = float(f"{1.2 * max(load.channels, most) / _STEPS:.1g}") / load.channels
     loads = [load.times(step * n) for n in range(1, _STEPS + 1)]
     names = [number(round(one.channels)) for one in loads]
@@ -154,7 +154,7 @@ def variants_report(
     lines: Sequence[str],
     figures: Mapping[str, Sequence[tuple[str, Estimate, str]]],
 ) -> str:
-    """Return the page of variants; each figure has an entry for every variant."""
+    """Return the page that compares variants; `figures` has each figure per variant."""
     blocks = [_ranges(name, variants) for name, variants in figures.items()]
     note = "Each figure has a scale of its own, from 0."
     section = Section("Figures", blocks, note, small=True)
@@ -172,7 +172,7 @@ def sweep_report(
 
     The rows of a heat map are the values of the first key. The columns are the values
     of the other keys. For a sweep with a single key, the page shows ranges instead of
-    heat maps. Each figure has an estimate and a text for each cell.
+    heat maps. `figures` has the estimate and a text of each figure for each cell.
     """
     places = [(str(cell[keys[0]]), _others(keys[1:], cell)) for cell in cells]
     corner = f"{keys[0]}, by {', '.join(keys[1:])}"

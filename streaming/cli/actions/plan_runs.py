@@ -17,8 +17,11 @@ from sds_core.planning.experiment import RECEPTIONS, Outcome, run
 from streaming.cli.exit_codes import Failed
 
 _ALL_RECEPTIONS: Final = 4_000_000
-"""Maximum sum of receptions in all runs. Runs with this sum take less than two minutes
-on two cores."""
+"""Maximum planned number of received frames in all runs together.
+
+So many take less than two minutes on two cores. If the runs are very many, the number
+is exceeded, because at least `_LEAST_RECEPTIONS` are planned for each run.
+"""
 
 _LEAST_RECEPTIONS = 5_000
 
@@ -39,7 +42,8 @@ def run_all(
     number = len(plans) * len(seeds)
     size = min(RECEPTIONS, max(_LEAST_RECEPTIONS, _ALL_RECEPTIONS // number))
     outcomes: dict[str, dict[int, Outcome]] = {name: {} for name in plans}
-    # A fork would copy locks that other threads of this process hold.
+    # The processes are spawned, because a fork would copy locks that other threads of
+    # this process hold.
     context, workers = get_context("spawn"), min(os.cpu_count() or 1, number)
     with ProcessPoolExecutor(workers, context, _begin) as pool:
         try:
@@ -60,7 +64,8 @@ def run_all(
             )
             raise Failed(message) from error
         except BaseException:
-            # The pool would wait for runs that have begun.
+            # `shutdown` does not stop runs that have begun, so their processes are
+            # terminated.
             pool.shutdown(wait=False, cancel_futures=True)
             for worker in active_children():
                 worker.terminate()
@@ -70,7 +75,7 @@ def run_all(
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Let processes that start in the context ignore Ctrl-C; the parent ends them."""
+    """Let processes that start in the block ignore Ctrl-C; this process ends them."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -79,7 +84,8 @@ def _interrupts_held() -> Iterator[None]:
 
 
 def _begin() -> None:
-    # Participants' data is almost never garbage, so the collector runs rarely.
+    # The garbage collector runs rarely, because almost all data of simulated
+    # participants stays in use.
     gc.set_threshold(100_000, 50, 1_000)
 
 
