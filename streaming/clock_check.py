@@ -12,14 +12,17 @@ _log = logging.getLogger("sds-monitor")
 _INTERVAL_S = 30.0
 """Time between two requests to Kafka, seconds.
 
-The alert fires only after several requests.
+The alert for a wrong clock waits two minutes, in which several requests are made.
 """
 
 _LONGEST_MS = 2_000
-"""Maximum duration of a request, ms; the maximum error is half of this duration."""
+"""Maximum duration of a request whose answer is used, ms.
+
+The error of the measured difference is at most half of the request's duration.
+"""
 
 _VALID_S = 300.0
-"""How long an answer is used if later answers are too slow, seconds."""
+"""How long the last usable answer is used while newer answers are too slow, seconds."""
 
 ADVICE = "set both clocks by NTP"
 
@@ -44,7 +47,10 @@ def is_exact(took_ms: int) -> bool:
 
 
 class ClockCheck:
-    """Compares this machine's clock at intervals; logs changes of the `ClockLevel`."""
+    """Compares this machine's clock with Kafka's clock and with times of new records.
+
+    Logs changes of the `ClockLevel`.
+    """
 
     def __init__(
         self,
@@ -62,12 +68,12 @@ class ClockCheck:
         self.figures = ClockFigures()
 
     def observe(self, records: Iterable[NewRecord]) -> None:
-        """Compare this machine's clock with new records; see `TapClocks.observe`."""
+        """Compare this machine's clock with record times; see `TapClocks.observe`."""
         self._taps.observe(records, self._monotonic_s())
         self._publish()
 
     def compare(self) -> None:
-        """Compare this machine's clock with Kafka's, unless a comparison is recent.
+        """Compare this machine's clock with Kafka's, at most once in `_INTERVAL_S`.
 
         Raises:
             connectors.kafka.settings.KafkaUnreachable: No broker answered.
@@ -90,8 +96,8 @@ class ClockCheck:
             return
         self._level = level
         if level is ClockLevel.AGREES:
-            # If no other clock can be compared, the level is also AGREES, so the clocks
-            # may still differ.
+            # The text has "seems", because the level is also AGREES if no other clock
+            # can be compared any more.
             _log.info(
                 "this machine's clock no longer seems to differ from other clocks"
             )

@@ -17,7 +17,10 @@ RESTORE = "restore the checkpoint from a backup, or use a new --checkpoint"
 
 IDENTITY = "job.json"
 LEDGER = "ledger.sqlite"
-"""Names of the files in ``monitor/``; releases up to 0.15 use other names."""
+"""Names of the files in the checkpoint's directory ``monitor/``.
+
+Releases up to 0.15 use other names.
+"""
 
 _LOSS = (
     "the incidents and shown verdicts of the last day, the rows that waited in it for "
@@ -33,30 +36,33 @@ _WORD_BYTES = 4
 class DamagedCheckpoint(ValueError):
     """A part of the checkpoint is damaged or missing, so another start also fails.
 
-    In the message, `place` and `problem` form a sentence, and `remedy` follows a colon.
+    The message is a sentence of `place` and `problem`, then a colon and `remedy`.
     """
 
     def __init__(self, place: Path | str, problem: str, remedy: str = RESTORE) -> None:
-        # `args` has the arguments of the class, so that the error can be pickled.
+        # Unpickling calls the class with `args`, so `args` has the same arguments.
         super().__init__(place, problem, remedy)
         self.place = place
         self.problem = problem
         self.remedy = remedy
 
     def __str__(self) -> str:
-        """The error in one printable line; names of files may contain any character."""
+        """The error in one line.
+
+        Unprintable characters, which names of files may contain, are escaped.
+        """
         return printable(f"{self.place} {self.problem}: {self.remedy}")
 
 
 def state_of(key: str) -> str:
-    """Return a phrase for the stored state of the view with this key."""
+    """Return a phrase for messages that names the stored state of the view `key`."""
     return f"the state of view {key!r:.200} in the checkpoint"
 
 
 def do_without(path: Path) -> str:
-    """Return the remedy for a file of ``monitor/``.
+    """Return the remedy if a file of ``monitor/`` is damaged or missing.
 
-    A job can continue without this file.
+    The user can restore a backup, or let the job continue without the file.
     """
     return (
         "restore the checkpoint from a backup; or move this file away and remove its "
@@ -67,7 +73,7 @@ def do_without(path: Path) -> str:
 
 @contextmanager
 def must_be_readable(path: Path, remedy: str = RESTORE) -> Iterator[None]:
-    """Turn a system error about a checkpoint's file into an error with a remedy.
+    """If the block cannot read a checkpoint's file, raise an error with a remedy.
 
     Raises:
         DamagedCheckpoint: The file is missing, or cannot be read.
@@ -98,10 +104,10 @@ def read_file(path: Path, remedy: str = RESTORE) -> bytes:
 def decoding(
     path: Path,
     remedy: str = RESTORE,
-    # Errors of msgspec and of invalid text are ValueErrors.
+    # The errors of msgspec, and the errors for invalid text, are ValueErrors.
     errors: tuple[type[Exception], ...] = (ValueError,),
 ) -> Iterator[None]:
-    """Raise an error with a remedy if a file of the checkpoint cannot be decoded.
+    """If the block cannot decode a checkpoint's file, raise an error with a remedy.
 
     Raises:
         DamagedCheckpoint: The file has the wrong content.
@@ -109,7 +115,7 @@ def decoding(
     try:
         yield
     except errors as error:
-        # A decoder's message may quote the content, which may have any character.
+        # A decoder's message may quote the file, with its unprintable characters.
         reason = f"{error!s:.160}".encode("unicode_escape").decode()
         problem = f"has the wrong content ({reason})"
         raise DamagedCheckpoint(path, problem, remedy) from error
@@ -129,7 +135,10 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def remove_stale_checksums(directory: Path) -> None:
-    """Remove checksums of missing files; Spark would apply them to new files."""
+    """Remove the checksum files of missing files.
+
+    Otherwise, Spark would check a new file of the same name against the old checksum.
+    """
     for checksum in directory.glob(".*.crc"):
         if not checksum.with_name(checksum.name[1 : -len(".crc")]).exists():
             checksum.unlink()
@@ -155,9 +164,10 @@ def check_file(path: Path, remedy: str = RESTORE) -> None:
 def has_its_checksum(path: Path) -> bool:
     """Whether a file matches the checksum that Hadoop's local file system stores.
 
-    ``.NAME.crc`` has ``crc``, a zero byte, the size of a chunk of ``NAME`` in bytes,
-    and the CRC-32 of each chunk. Numbers have 4 bytes, big-endian. As in Hadoop, a file
-    without a readable checksum counts as valid.
+    The checksum of a file ``NAME`` is in ``.NAME.crc``, which has the text ``crc``, a
+    zero byte, the length of a chunk in bytes, and the CRC-32 of each chunk of ``NAME``.
+    Numbers have 4 bytes, big-endian. As in Hadoop, a file is valid if its checksum is
+    missing or unreadable.
     """
     try:
         stored = path.with_name(f".{path.name}.crc").read_bytes()

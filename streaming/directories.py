@@ -1,4 +1,4 @@
-"""The directories of a job: checkpoint and history, each with only one writer."""
+"""Locks the checkpoint and the history of a job, so that each has only one writer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from connectors.storage.disk import locked, make_directory
 
 
 class DirectoryUnwritable(OSError):
-    """The ``checkpoint`` or ``history`` cannot be created or written to."""
+    """The directory of a checkpoint or history cannot be created or written to."""
 
     def __init__(self, what: str, directory: Path, reason: str) -> None:
         super().__init__(
@@ -20,7 +20,7 @@ class DirectoryUnwritable(OSError):
 
 
 class DirectoryInUse(RuntimeError):
-    """Another job has locked a directory: ``checkpoint`` or ``history``."""
+    """Another job has locked the checkpoint or the history."""
 
     def __init__(self, what: str, directory: Path) -> None:
         verb = "writes to" if what == "history" else "runs on"
@@ -32,7 +32,7 @@ class DirectoryInUse(RuntimeError):
 
 @contextmanager
 def locked_directory(what: str, directory: Path, lock: str) -> Iterator[None]:
-    """Lock a directory while the block runs; `lock` is the name of a file there.
+    """Lock a directory while the block runs; `lock` is the name of the lock file.
 
     A missing directory is created, with access for this user only.
 
@@ -42,8 +42,8 @@ def locked_directory(what: str, directory: Path, lock: str) -> Iterator[None]:
     """
     with ExitStack() as stack:
         try:
-            # Libraries set the modes of files, so only the mode of the directory can
-            # keep out other users.
+            # Libraries choose the modes of the files in the directory, so only the mode
+            # of the directory itself can keep out other users.
             make_directory(directory, 0o700)
             stack.enter_context(locked(directory / lock))
         except BlockingIOError:

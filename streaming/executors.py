@@ -1,8 +1,8 @@
-"""Executors of a cluster: they receive the modules, and must share the checkpoint.
+"""Sends the code to a cluster's executors, and checks that they can run tasks.
 
-Everything that a task needs is tested before the query starts. Otherwise, a task would
-fail four times with an unclear error of Spark, or write state to a disk that is not
-shared.
+All executors must share the checkpoint. The checks run before the query starts. Without
+them, a task on an unsuitable executor would fail four times with an unclear error of
+Spark, or write state to a disk that is not shared.
 """
 
 from __future__ import annotations
@@ -44,14 +44,17 @@ _PACKAGES = (connectors, sds_core, streaming)
 _WAIT = "spark.scheduler.maxRegisteredResourcesWaitingTime"
 _UNPACKED = "sds-monitor"
 _KAFKA_S = 30.0
-"""Maximum wait of an executor for Kafka, which the driver has already reached."""
+"""Maximum time that an executor waits for Kafka, seconds.
+
+The driver has already reached Kafka.
+"""
 
 _PLAIN = re.compile(r"[\w/.+=@,-]+", re.ASCII)
-"""Paths that Spark's readers accept unchanged."""
+"""Matches paths without characters that Spark's readers interpret or escape."""
 
 
 class _Problem(NamedTuple):
-    """Why an executor cannot work; `unreachable` if Kafka or the topic is the cause."""
+    """Why an executor cannot run tasks; `unreachable` if it cannot reach Kafka."""
 
     text: str
     unreachable: bool = False
@@ -69,16 +72,17 @@ def has_executors(spark: SparkSession) -> bool:
 
 
 def location(spark: SparkSession, checkpoint: Path) -> str:
-    """Return a checkpoint's path for Spark: on a cluster, a URL with ``file://``."""
+    """Return a checkpoint's path for Spark; on a cluster, as a ``file://`` URL."""
     return f"file://{checkpoint}" if has_executors(spark) else str(checkpoint)
 
 
 def send_code(context: SparkContext, directory: Path) -> None:
     """Make Spark send the modules and the compiled rules to every executor.
 
-    Python cannot load compiled modules from a zip, so Spark unpacks the zip. On an
-    executor with another Python or platform, the rules run interpreted. The archive's
-    directory must exist as long as the context is used.
+    The modules are sent as a zip. Python cannot load compiled modules from a zip, so
+    Spark unpacks it. If an executor has another Python version or platform than the
+    driver, it runs the rules interpreted, not compiled. The zip is written to
+    `directory`, which must exist as long as the context is used.
     """
     archive = directory / f"{_UNPACKED}.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as files:
@@ -92,8 +96,9 @@ def send_code(context: SparkContext, directory: Path) -> None:
             for path in sorted(core.iterdir()):
                 files.write(path, path.relative_to(root))
     context.addArchive(str(archive))
-    # `_python_includes` is the search path for modules of Spark's Python workers.
-    # Settings can add only zips and single files to the path.
+    # Spark's Python workers search for modules in the places in `_python_includes`. An
+    # unpacked archive can be added only here: settings accept only zips and single
+    # files.
     includes: Any = context._python_includes  # noqa: SLF001 - see above
     includes.append(archive.name)
 
@@ -102,8 +107,9 @@ def _add_module(files: zipfile.ZipFile, path: Path, name: Path) -> None:
     source = path.read_bytes()
     files.writestr(str(name), source)
     code = SourceFileLoader(name.stem, str(path)).get_code(name.stem)
-    # By default, a compiled file has the time of its source, and Python compares them.
-    # Unpacking changes the time, so this file has a hash that Python does not check.
+    # By default, a .pyc file has the modification time of its source, and is used only
+    # if this time is correct. Unpacking changes the source's time, so this .pyc file
+    # has a hash of the source instead, which Python does not check.
     head = MAGIC_NUMBER + (1).to_bytes(4, "little") + source_hash(source)
     cached = f"{name.stem}.{sys.implementation.cache_tag}.pyc"
     files.writestr(
@@ -116,11 +122,11 @@ def check_executors(
 ) -> None:
     """Check that executors exist, have the code, and can use Kafka and the checkpoint.
 
-    Executors that join later are not checked. The caller must have locked the
-    checkpoint.
+    Executors that join after this check are not checked. The caller must have locked
+    the checkpoint.
 
     Raises:
-        JobFailed: No executor exists, or an executor cannot work.
+        JobFailed: No executor exists, or an executor cannot run tasks.
     """
     if not has_executors(spark):
         return
@@ -135,7 +141,7 @@ def check_executors(
     marker = checkpoint / f".probe-{uuid.uuid4()}"
     marker.touch()
     probe = _probe_of(replace(kafka, timeout_s=min(kafka.timeout_s, _KAFKA_S)), marker)
-    # With several tasks for each core, every executor gets a task.
+    # Two tasks for each core, so that every executor gets a task.
     tasks = 2 * context.defaultParallelism
     try:
         found = context.parallelize(range(tasks), tasks).mapPartitions(probe).collect()
@@ -163,7 +169,8 @@ def check_executors(
 
 
 def _cause(error: Exception) -> str:
-    # The text of `cause_of` would not contain the name of the program.
+    # `cause_of` returns the text of the innermost error, which does not name the
+    # program.
     missing = re.search(r'Cannot run program "[^"\n]*"', str(error))
     return missing[0] if missing else cause_of(error)
 
@@ -199,7 +206,8 @@ def _probe_of(
 ) -> Callable[[Iterable[int]], Iterable[_Problem | _Fit]]:
     @hand_over
     def probe(_: Iterable[int]) -> Iterable[_Problem | _Fit]:
-        # These modules import everything that the job's tasks need.
+        # These modules import everything that the job's tasks need, so that a missing
+        # dependency is found here.
         import_module("streaming.fold")
         import_module("streaming.source")
         host = socket.gethostname()

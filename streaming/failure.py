@@ -1,8 +1,9 @@
 """Explains why a query failed, for the operator and for the exit code.
 
-Spark runs our code in several processes and forwards errors only as text. Where an
-error is raised, `hand_over` therefore adds the error's meaning, as one marked line of
-JSON. `query_failure` finds this line in the traceback in Spark's text.
+Spark runs our code in several processes and forwards errors only as text. In the
+process that raises an error, `hand_over` therefore adds a note to the error: a line
+with a mark and the attributes of a `JobFailed` as JSON. Spark's text contains the
+traceback with this line, so that `query_failure` finds the line.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class BatchTooLarge(RuntimeError):
     """The output of a worker for one batch would not fit into memory."""
 
     def __init__(self, limit_bytes: int) -> None:
-        # `args` has the argument of the class, so that the error can be pickled.
+        # Unpickling calls the class with `args`, so `args` has the same argument.
         super().__init__(limit_bytes)
         self.limit_bytes = limit_bytes
 
@@ -61,11 +62,13 @@ _FORESEEN = (
     SecurityUnusable,
     TopicMissing,
 )
-"""Errors whose text contains the remedy. If an error has another class, its message
-also names the class."""
+"""Errors whose text contains the remedy.
+
+For an error of another class, `JobFailed.cause` also names the class.
+"""
 
 _NO_WORKER = "Python worker failed to connect back"
-"""Spark's message if a Python process that it started has not connected within 10 s."""
+"""Part of Spark's message if its Python process has not connected within 10 s."""
 
 _NO_WORKER_CAUSE = (
     "a Python process that Spark started did not answer within 10 s: the machine is "
@@ -112,7 +115,7 @@ class JobFailed(RuntimeError):
 
 
 class NoWorker(JobFailed):
-    """A Python process of Spark did not answer in time; it has not read anything."""
+    """A Python process of Spark did not answer in time, before it read anything."""
 
     def __init__(self) -> None:
         super().__init__(_NO_WORKER_CAUSE, passes=True)
@@ -121,7 +124,7 @@ class NoWorker(JobFailed):
 def hand_over(
     function: Callable[_Parameters, _Result],
 ) -> Callable[_Parameters, _Result]:
-    """Add a note for `query_failure` to errors of a function or generator."""
+    """Decorate a function or generator: its errors get a note for `query_failure`."""
     if inspect.isgeneratorfunction(function):
 
         @wraps(function)
@@ -148,8 +151,9 @@ def hand_over(
 def query_failure(error: StreamingQueryException) -> JobFailed:
     """Return the error that explains a failed query.
 
-    An error outside our code has no mark, for example if a worker cannot load our code.
-    The cause is then the line of Spark's message that names the error.
+    If the error was raised outside our code, for example because a worker cannot load
+    our code, Spark's text contains no mark. In this case, `cause` is the line of
+    Spark's message that names the error.
     """
     text = str(error)
     if _NO_WORKER in text:
@@ -157,8 +161,8 @@ def query_failure(error: StreamingQueryException) -> JobFailed:
     _, mark, after = text.partition(_MARK)
     if mark:
         return JobFailed(**json.loads(after.partition("\n")[0]))
-    # Spark's error condition is STREAM_FAILED, and its parameter ``message`` is the
-    # message of the cause.
+    # Spark's error has the condition STREAM_FAILED. Its parameter ``message`` is the
+    # message of the error that ended the query.
     parameters = error.getMessageParameters() or {}
     cause = with_remedy(_naming_line(parameters.get("message", text)))
     if any(name in text for name in _MEMORY_ERRORS):
@@ -167,22 +171,24 @@ def query_failure(error: StreamingQueryException) -> JobFailed:
 
 
 def _add_meaning(error: Exception) -> None:
-    # If a task fails, the sink gets an error of Spark that contains the task's mark.
+    # If a task has failed, Spark raises an error in the sink. Its text already contains
+    # the mark that was added in the task.
     if _MARK in str(error):
         return
-    # The mark is in ASCII, so that no character of the mark can end the line.
+    # `json.dumps` escapes line ends and all characters outside ASCII, so the note has
+    # only one line.
     error.add_note(_MARK + json.dumps(vars(_meaning_of(error))))
 
 
 def _meaning_of(error: Exception) -> JobFailed:
     for one in _chain(error):
         if isinstance(one, _FORESEEN):
-            # A broker that refuses a record is reachable.
+            # `RecordRefused` is a `KafkaUnreachable`, but the broker is reachable.
             unreachable = isinstance(
                 one, KafkaUnreachable | TopicMissing
             ) and not isinstance(one, RecordRefused)
             final = isinstance(one, _FINAL)
-            # A broker that is shutting down may seem to refuse.
+            # A refusal may be temporary: a broker that shuts down may refuse clients.
             passes = None if isinstance(one, KafkaRefused) else unreachable
             too_large = isinstance(one, BatchTooLarge)
             return JobFailed(
@@ -196,7 +202,7 @@ def _meaning_of(error: Exception) -> JobFailed:
 
 
 def with_remedy(cause: str) -> str:
-    """Return the text of an error in one line; an error of the disk gets a remedy."""
+    """Return an error's one-line text, with a remedy if a disk caused the error."""
     explained = disk.with_remedy(cause)
     if explained == cause:
         return cause
@@ -204,8 +210,9 @@ def with_remedy(cause: str) -> str:
 
 
 def cause_of(error: Exception) -> str:
-    """Return an unexpected error, of Spark or of Python, in one line."""
-    # Commands that do not start Spark import this module, so PySpark is imported here.
+    """Return one line that describes an unexpected error of Spark or Python."""
+    # PySpark is imported only here, because commands that do not start Spark also
+    # import this module.
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 

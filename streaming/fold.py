@@ -1,8 +1,8 @@
 """The stateful operator: decodes a view, updates it, and encodes it.
 
 Spark calls the operator once for each key with rows in the batch, and for each key
-whose deadline the watermark has passed. State is ``(version, blob)``; its schema never
-changes.
+whose deadline the watermark has passed. Spark stores the state of a view as
+``(version, blob)``; this schema never changes.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from streaming.failure import hand_over
 
 STATE_SCHEMA = "version int, blob binary"
 OUTPUT_SCHEMA = "key string, totals binary, events binary, clock_ms bigint"
-"""A row of a view, or the clock row of a batch.
+"""Schema of the operator's output: a row for each updated view, and the clock row.
 
-The clock row has only a key and, in `clock_ms`, the admission time T of the batch. A
-forgotten view has no totals.
+In the clock row, only `key` and `clock_ms` are set; `clock_ms` is the admission time T
+of the batch, Unix ms. In the row of a forgotten view, `totals` is null.
 """
 
 
@@ -63,9 +63,10 @@ class Fold:
     def __call__(
         self, key: tuple[str], frames: Iterator[pd.DataFrame], state: GroupState
     ) -> Iterator[pd.DataFrame]:
-        """Yield the only row of a group; Spark calls this method."""
+        """Yield one output row; Spark calls this method for each key."""
         packed, clock_ms = _rows(frames)
-        # An object array takes a quarter of the time that pandas needs to detect types.
+        # With an object array, this takes a quarter of the time, because pandas does
+        # not detect types.
         row = np.empty((1, len(_OUTPUT_COLUMNS)), dtype=object)
         row[0] = self.row(key[0], packed, clock_ms, state)
         yield pd.DataFrame(row, columns=_OUTPUT_COLUMNS)
@@ -74,10 +75,11 @@ class Fold:
     def row(
         self, key: str, packed: Sequence[bytes], clock_ms: int, state: GroupState
     ) -> OutputRow:
-        """Update the view of a group with its digests and requests.
+        """Update the view of `key` with its digests and requests in the batch.
 
-        `clock_ms` is the admission time T of the batch, Unix ms; it is not used if the
-        group's deadline has passed.
+        `packed` has these digests and requests. `clock_ms` is the admission time T of
+        the batch, Unix ms. If Spark calls because the view's deadline has passed, T is
+        computed from the watermark instead.
 
         Raises:
             DamagedCheckpoint: The state is damaged.
@@ -89,7 +91,8 @@ class Fold:
         kind, _ = self._kinds.split(key)
         view = _restored(kind, key, state, self._settings)
         if state.hasTimedOut:
-            # The watermark is one millisecond before the T that moved it.
+            # The watermark is the newest T minus 1 ms, which is the delay of
+            # `withWatermark`.
             clock_ms = state.getCurrentWatermarkMs() + 1
         last_events = view.forget() if FORGET in packed else ()
         digests = [
@@ -125,7 +128,7 @@ def _restored(
 
 
 def _row_totals(kind: AnyKind, view: View[Any, Any, Any], data: bytes) -> bytes:
-    """Return a view's encoded totals: complete, or only those of changed groups."""
+    """Return a view's encoded totals; if its kind tracks them, only changed groups."""
     if kind.grouping is None or kind.grouping.changed is None:
         return blob.totals_part(data)
     return blob.pack_totals(kind.grouping.changed(view))
@@ -137,8 +140,7 @@ def _rows(frames: Iterable[pd.DataFrame]) -> tuple[list[bytes], int]:
     for frame in frames:
         if len(frame):
             packed.extend(frame["digest"])
-            # The maximum of an array takes a third of the time that the column's
-            # maximum takes.
+            # NumPy computes the maximum in a third of the time that pandas needs.
             times = frame["event_time"].to_numpy("datetime64[ms]")
             clock_ms = max(clock_ms, int(times.max().astype(np.int64)))
     return packed, clock_ms
@@ -148,7 +150,8 @@ def _set_timeout(view: View[Any, Any, Any], state: GroupState) -> None:
     deadline_ms = view.next_deadline_ms
     if deadline_ms is None:
         return
-    # Spark fires when the watermark, T - 1, exceeds the timeout. For a deadline D, the
-    # timeout is D - 1, so Spark fires when T > D. Spark accepts no timeout before the
-    # watermark or before 1970, although record times may be earlier.
+    # Spark calls the operator when the watermark, T - 1, exceeds the timeout. For a
+    # deadline D, the timeout is D - 1, so Spark calls the operator when T > D. Spark
+    # rejects a timeout before the watermark or before 1970, but a deadline may be
+    # earlier, because record times may be earlier.
     state.setTimeoutTimestamp(max(deadline_ms - 1, state.getCurrentWatermarkMs(), 1))

@@ -42,28 +42,43 @@ from streaming.ledger.stores import Stores
 from streaming.settings import HistorySettings
 
 _CHUNK_ROWS = 2_000
-"""Maximum number of rows in memory; a channel's row of a minute takes about 2 kB."""
+"""Maximum number of rows that are in memory at once.
+
+A row with the figures of one channel for one minute takes about 2 kB.
+"""
 
 _POLL_S = 1.0
 
 _PARQUET_EVERY_S = 60.0
-"""Time between two exports. An export writes one file for each table and day."""
+"""Time between two exports to Parquet files, seconds.
+
+An export writes one file for each table and day.
+"""
 
 _MAINTENANCE_EVERY_S = 600.0
 
 _RETRY_S = 30.0
-"""Time until a failed task is retried. Each failure writes a line to the log."""
+"""Time until a failed task is retried, seconds.
+
+Each failure writes a line to the log, so frequent retries would fill the log.
+"""
 
 _DAY_MS = 86_400_000
 
 RECENT_MS = _DAY_MS
-"""How long, in event time, incidents stay in the ledger; views forget them sooner."""
+"""Minimum time that an incident stays in the ledger after it is found, in event time.
+
+Views forget their incidents sooner.
+"""
 
 _KAFKA_TIMEOUT_S = 10.0
 """Maximum time that one write to the history's topics waits for Kafka, seconds."""
 
 _REMAINING_TIME_S = 10.0
-"""Maximum time for exporting the remaining rows if a user waits for the job's end."""
+"""Maximum time for exporting the remaining rows if a user waits for the job's end.
+
+Seconds from the call of `limit_remaining_time`.
+"""
 
 _FORESEEN = (
     DamagedCheckpoint,
@@ -86,7 +101,10 @@ def locked_history(directory: Path) -> AbstractContextManager[None]:
 
 
 class Outbox(NamedTuple):
-    """The rows of one kind of view, and their destinations; `topics` is optional."""
+    """The findings of one kind of view, and the destinations of their export.
+
+    `topics` is None if the history has no topics.
+    """
 
     findings: Findings
     topics: HistoryTopics | None
@@ -95,7 +113,7 @@ class Outbox(NamedTuple):
     def rows(
         self, pending: Sequence[OutboxRow], observer: ObserverSettings
     ) -> tuple[list[Row], list[Row], list[Row]]:
-        """Return pending rows of three tables: incidents, minutes and verdicts."""
+        """Return pending rows as rows of tables: incidents, minutes and verdicts."""
         kind = self.tables.kind
         incidents, minutes, verdicts = [], [], []
         for one in pending:
@@ -109,7 +127,7 @@ class Outbox(NamedTuple):
 
 
 class HistoryExporter:
-    """Exports outboxes to the history's destinations while a block of `running` runs.
+    """Exports outboxes to the history's files and topics in a block with `running`.
 
     `clock_ms` returns the event time of the job, Unix ms; 0 before the first batch.
     """
@@ -131,7 +149,7 @@ class HistoryExporter:
 
     @contextmanager
     def running(self) -> Iterator[HistoryExporter]:
-        """Lock the history, and export until the block ends; then export the rest.
+        """Lock the history, and export; after the block, export the remaining rows.
 
         Raises:
             Exception: The errors of `locked_directory`.
@@ -165,7 +183,8 @@ class HistoryExporter:
             for task in tasks:
                 if task.due_s <= time.monotonic():
                     task.attempt()
-        # If the last write to Kafka failed, another attempt would only delay the end.
+        # If the last export to Kafka failed, another attempt would probably also fail,
+        # and would delay the end of the job.
         if to_topics.failed:
             tasks.remove(to_topics)
         for task in tasks:
@@ -190,8 +209,8 @@ class HistoryExporter:
             if destination is Destination.PARQUET:
                 for table, some in zip(outbox.tables[1:], rows, strict=True):
                     self._parquet.write(table, some)
-            # Without topics, the rows are still confirmed, because only confirmed rows
-            # are deleted.
+            # If no topics are configured, the rows are confirmed without an export,
+            # because the outbox deletes only rows that each destination has confirmed.
             elif outbox.topics is not None:
                 outbox.topics.write(*rows)
             outbox.findings.confirm_delivered(destination, pending[-1].sequence)
@@ -200,8 +219,9 @@ class HistoryExporter:
 
     def _maintain(self) -> None:
         clock_ms = self._clock_ms()
-        # Incidents in the ledger may be older than all days that the history keeps, and
-        # expire even if the files do not have them yet.
+        # If exports fail for a long time, the ledger may have incidents older than all
+        # days that the history keeps. Such incidents expire, although the files do not
+        # have them.
         first_day = clock_ms // _DAY_MS - self._settings.days
         for outbox in self._outboxes:
             outbox.findings.expire_before(first_day * _DAY_MS)
@@ -213,7 +233,8 @@ class HistoryExporter:
 class _Task:
     """A repeated task whose failure does not end the thread.
 
-    The log line for a failure starts with `trouble`. Times are monotonic seconds.
+    The log line for a failure starts with `trouble`. `due_s` is the time of the next
+    attempt, monotonic seconds.
     """
 
     work: Callable[[], None]
@@ -226,7 +247,7 @@ class _Task:
         """Do the work once; a failure is logged."""
         try:
             self.work()
-        except Exception as error:  # Any error: the job continues.
+        except Exception as error:  # The job survives any error.
             unforeseen = not isinstance(error, _FORESEEN)
             cause = with_remedy(str(error))
             _log.warning("%s: %s", self.trouble, cause, exc_info=unforeseen)
@@ -237,10 +258,13 @@ class _Task:
 
 
 def topic_names(history: HistorySettings, kind: AnyKind) -> list[str]:
-    """Return the topics of a kind's incidents, minutes and verdicts; [] if disabled."""
+    """Return the topics for incidents, minutes and verdicts of a kind.
+
+    The list is empty if the history has no topics.
+    """
     if not history.has_topics:
         return []
-    # If a kind is not at the root, its topics end with the name of the kind.
+    # Topics of all kinds but `ROOT_KIND` end with the name of the kind.
     end = "" if kind.at_root else f".{kind.published.names.many}"
     bases = history.incidents_topic, history.minutes_topic, history.verdicts_topic
     return [f"{base}{end}" for base in bases]
@@ -249,7 +273,7 @@ def topic_names(history: HistorySettings, kind: AnyKind) -> list[str]:
 def exporting(
     history: HistorySettings | None, kafka: KafkaSettings, stores: Stores, board: Board
 ) -> AbstractContextManager[HistoryExporter | None]:
-    """If a history is configured, exports findings to it while the block runs."""
+    """Return a context manager that exports findings if a history is configured."""
     if history is None:
         return nullcontext()
     brief = replace(kafka, timeout_s=min(kafka.timeout_s, _KAFKA_TIMEOUT_S))

@@ -52,13 +52,16 @@ _log = logging.getLogger("sds-monitor")
 
 QUERY_NAME = "sds-monitor"
 _NOTICE_S = 0.2
-"""Maximum time until a request to end is noticed."""
+"""Maximum time until `Job.wait` notices that `ending` is set, seconds."""
 
 _STARTS = 3
-"""Maximum starts of a query, each of which waits 10 s for Spark's Python processes."""
+"""Maximum number of starts of a query.
+
+At each start, Spark waits at most 10 s for its Python process.
+"""
 
 _STOP_TIMEOUT_S = 10.0
-"""Maximum time in which a stopped query finishes its batch."""
+"""Maximum time that a query has to finish its batch when it is stopped, seconds."""
 
 
 @dataclass
@@ -76,12 +79,15 @@ class Job:
     _end: threading.Event = field(init=False)
 
     def __post_init__(self) -> None:
-        """Begin to wait for the end of the query."""
+        """Start the thread that waits until the query ends."""
         self._end = _end_of(self.query)
 
     @property
     def stored(self) -> dict[str, Stored]:
-        """Finders of incidents, minutes and verdicts of each kind, by prefix."""
+        """For the prefix of each kind, an object that finds the kind's findings.
+
+        Findings are incidents, minutes and verdicts.
+        """
         return {
             prefix: Stored(store, self.settings.history)
             for prefix, store in self.stores.by_kind.items()
@@ -129,8 +135,8 @@ class Job:
     def _ends_within(self, seconds: float) -> bool:
         if not self._end.wait(seconds):
             return False
-        # If the waiting thread has failed, the query may still run. Spark accepts any
-        # number of seconds, not only integers.
+        # `_end` is also set if the waiting thread has failed, so the query may still
+        # run. Spark accepts any number of seconds, not only integers.
         return bool(self.query.awaitTermination(seconds))  # type: ignore[arg-type]
 
     def report(self, generated_at_ms: int) -> dict[str, Any]:
@@ -160,13 +166,14 @@ def running_job(
 
     `board` receives the figures, and must have the same `protocols`. The board may hold
     figures of an earlier job of this process on the same checkpoint. `watch` must watch
-    the topic with the same board, and must have received its first answer. By default,
-    the job creates `board` and `watch`.
+    the topic with the same board, and must have received Kafka's first answer. By
+    default, the job creates `board` and `watch`.
 
     Raises:
-        JobFailed: Spark cannot read the state, or the executors of a cluster cannot
-            work.
-        sds_core.observer.kinds.UnknownKind: A view is of an unregistered kind.
+        JobFailed: Spark cannot read the checkpoint's state, or the executors of a
+            cluster cannot run tasks.
+        sds_core.observer.kinds.UnknownKind: The checkpoint has a view of an
+            unregistered kind.
         connectors.kafka.settings.KafkaUnreachable: No broker answered.
         connectors.kafka.settings.TopicMissing: The topic does not exist.
         Exception: The errors of `streaming.open_checkpoint.check_start`.
@@ -194,9 +201,9 @@ def running_job(
         sync = NewFiles(settings.checkpoint, SPARKS).sync
         position_of = checkpoint.position_of
         sink = Sink(board, stores, dead_letters, position_of, protocols, sync)
-        # An earlier job of this process may have published an uncommitted batch, which
-        # is now repeated. The totals of the checkpoint are older: if they were
-        # published, counters would seem to fall.
+        # If an earlier job of this process has primed the board, the board keeps its
+        # totals. They may include an uncommitted batch, which is now repeated. If the
+        # checkpoint's older totals were published, counters would seem to fall.
         if not board.snapshot.primed:
             views = read_views(spark, settings.checkpoint, checkpoint.log, kinds)
             sink.prime({key: view.totals for key, view in views.items()})
@@ -221,14 +228,15 @@ def running_job(
         position = checkpoint.log.position
         progress = Progress(board, watch, position, stores.count_pending)
         job = Job(settings, board, query, progress, stores, start, verdicts)
-        # All callbacks run, even if one fails. The last added callback runs first.
+        # When the block ends, all callbacks run, even if one fails. The callback that
+        # was added last runs first.
         stack.callback(board.set_job, running=False)
         stack.callback(_stop, spark, job)
         if exporter is not None:
             stack.callback(_limit_remaining_time, exporter, job)
         stack.callback(verdicts.close)
-        # The watch follows the position first: otherwise, the lag of an earlier query
-        # would seem to belong to the new query.
+        # The watch gets the position before the board shows that the job runs.
+        # Otherwise, the lag of an earlier query would seem to belong to the new query.
         watch.follow(position)
         board.set_job(running=True, error="", retrying=False, reading_checkpoint=False)
         yield job
@@ -237,8 +245,9 @@ def running_job(
 def _show(board: Board, checkpoint: OpenCheckpoint) -> None:
     """Publish the figures that are known before the query starts.
 
-    The job's own counters are published before the totals. If the totals came first, a
-    counter would start at 0 and jump to its old value, which looks like growth.
+    The job's own counters are published before the totals of the views. If the totals
+    came first, the metrics would show such a counter with 0, and then with its old
+    value, which looks like growth.
     """
     log, identity, stores = checkpoint[:3]
     board.set(observer=settings_of(identity.observer))
@@ -295,16 +304,17 @@ def _end_of(query: StreamingQuery) -> threading.Event:
         ended.set()
 
     # The main thread must not wait in the JVM, because it would not notice signals. A
-    # thread that waits costs less CPU time than several requests to the JVM in each
-    # second.
+    # waiting thread costs less CPU time than asking the JVM several times per second
+    # whether the query has ended.
     threading.Thread(target=wait, name="end of the query", daemon=True).start()
     return ended
 
 
 def _limit_remaining_time(exporter: HistoryExporter, job: Job) -> None:
     if job.query.isActive or job.query.exception():
-        # The time is limited, because either a user waits for the end, or a new query
-        # can export the rest.
+        # If the query is still active, a user is waiting for the end of the job. If the
+        # query has failed, a new job can export the remaining rows. In both cases, the
+        # time is limited.
         exporter.limit_remaining_time()
 
 
@@ -316,6 +326,6 @@ def _stop(spark: SparkSession, job: Job) -> None:
         if "java.util.concurrent.TimeoutException" in str(error):
             _log.warning("the last batch did not finish: the next start repeats it")
         elif not is_ended_by_master():
-            # If a cluster has ended the application, all queries of the application
-            # have ended.
+            # If the cluster has ended the application, its queries have ended too, so
+            # the error does not matter.
             raise

@@ -1,4 +1,4 @@
-"""What a user asks ``sds-monitor trace`` for."""
+"""Options of ``sds-monitor trace``: the messages to trace, and the output's form."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sds_core.text import shown
 from streaming.settings import Window
 
 _LONGEST_ID = 512
-"""Maximum characters of an id; a frame with a longer id is a dead letter."""
+"""Maximum number of characters in an id; a frame with a longer id is a dead letter."""
 
 
 class TraceForm(enum.StrEnum):
@@ -24,10 +24,12 @@ class TraceForm(enum.StrEnum):
 
 
 class TraceRequest(NamedTuple):
-    """Which messages to trace: by id, Waku hash, sender, or unresolved incidents.
+    """The messages to trace: one message, a sender's newest, or those of incidents.
 
-    `channel` is a channel or group; None if it is unknown. `window` has record times;
-    an omitted bound means no bound.
+    `message_id` is the id of a message, or the Waku hash of one of its copies. If
+    `incidents`, the messages of all unresolved incidents of `channel` are traced.
+    `channel` is a channel or group; None if the user does not name it. `window` limits
+    the record times; for an omitted option, it has the bound of `ALL_TIMES`.
     """
 
     message_id: str | None
@@ -46,7 +48,7 @@ class TraceRequest(NamedTuple):
         return f"unresolved incidents of channel {shown(self.channel)}"
 
     def check(self) -> None:
-        """Raise `click.UsageError` if the options contradict one another."""
+        """Raise `click.UsageError` if options are missing, contradictory or invalid."""
         given = [self.message_id is not None, self.sender is not None, self.incidents]
         if sum(given) != 1:
             message = "give one of MESSAGE_ID, --sender and --incidents"

@@ -1,4 +1,7 @@
-"""Prints a trace on a terminal: a lane for each participant, with relative times."""
+"""Prints a trace on a terminal: a row for each step, a lane for each participant.
+
+A lane is a column of letters. Times are relative to the time at which the trace begins.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from sds_core.trace.words import Tone, facts_of, findings_of, relative_time, ton
 _LETTERS = "ABCDEFGHIJKL"
 _LONGEST_NAME = 48
 _OTHERS = "*"
-"""Lane of all participants that have no letter of their own."""
+"""Mark of the lane that all participants without a letter share."""
 
 _STYLES = {
     Tone.BAD: "bold red",
@@ -28,14 +31,14 @@ _STYLES = {
 
 
 class TracePrinter:
-    """Prints one trace, and later its new steps."""
+    """Prints one trace; each call of `print_steps` prints only new steps."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self._printed: set[Step] = set()
 
     def print_head(self, trace: Trace) -> None:
-        """Print the facts of the message, and the lanes."""
+        """Print the facts of the message, and the participant of each letter."""
         self._print_facts(_head(trace))
 
     def print_steps(self, trace: Trace) -> None:
@@ -58,7 +61,7 @@ class TracePrinter:
         self._console.print(table)
 
     def print_end(self, trace: Trace) -> None:
-        """Print conclusions, and open questions."""
+        """Print incidents, conclusions, and what the trace cannot show."""
         self._print_facts(findings_of(trace))
         self._console.print()
 
@@ -81,13 +84,13 @@ def _head(trace: Trace) -> Iterator[tuple[str, str]]:
 
 
 def _lanes(trace: Trace) -> dict[str, str]:
-    """Return the letter of each participant that has a letter."""
+    """Return {participant: letter}; only the first participants have a letter."""
     names = [one.name for one in trace.evidence.people]
     return dict(zip(names, _LETTERS, strict=False))
 
 
 def _marks(step: Step, lanes: dict[str, str]) -> str:
-    """Return a row of lanes: the letters of the participants of a step."""
+    """Return a character for each lane: a dot, or a letter if the step concerns it."""
     concerned = {lanes.get(name, _OTHERS) for name in (step.by, step.to) if name}
     letters = [*lanes.values(), *([_OTHERS] if _OTHERS in concerned else [])]
     return "".join(letter if letter in concerned else "·" for letter in letters)

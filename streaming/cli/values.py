@@ -1,4 +1,4 @@
-"""Types of the values that options take."""
+"""Types for the values of command-line options."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ DIRECTORY = click.Path(file_okay=False, path_type=Path)
 
 
 class MemberOf(click.Choice[enum.StrEnum]):
-    """One value of an enumeration of texts, converted to the enumeration's member."""
+    """A choice between the values of a `StrEnum`; the result is the chosen member."""
 
     def normalize_choice(self, choice: object, ctx: click.Context | None) -> str:
-        """Return the value of a member; click itself would return the member's name."""
+        """Return the text for a member: its value. Click itself would use its name."""
         return str(choice)
 
 
@@ -48,10 +48,10 @@ class Number(click.FloatRange):
 
 
 class Duration(Number):
-    """A duration in a range, such as 5m; see `sds_core.durations`.
+    """A duration such as 5m, from `min` to `max`; see `sds_core.durations`.
 
-    A bare number, the bounds and the result have the unit `plain`. If `is_whole`, the
-    result is an integer. If `min_open`, `min` itself is not allowed.
+    `plain` is the unit of the bounds, of the result, and of an input without a unit. If
+    `is_whole`, the result is an integer. If `min_open`, `min` itself is not allowed.
     """
 
     name = "duration"
@@ -70,7 +70,7 @@ class Duration(Number):
         self._is_whole = is_whole
 
     def text(self, value: float) -> str:
-        """Return a duration in the unit `plain` as text."""
+        """Return a duration as text; `value` has the unit `plain`."""
         return duration_text(round(value * UNITS_MS[self.plain], 6))
 
     def convert(
@@ -108,7 +108,7 @@ class Parsed(click.ParamType[Any]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Any:
-        """Return the parsed value; a value that was parsed before stays unchanged."""
+        """Parse a text; return any other value unchanged: it is already parsed."""
         if not isinstance(value, str):
             return value
         try:
@@ -118,7 +118,7 @@ class Parsed(click.ParamType[Any]):
 
 
 class Time(Parsed):
-    """A time, converted to Unix ms, or an allowed word."""
+    """A time, which is converted to Unix ms, or one of `words`, which stays a text."""
 
     def __init__(self, *words: str) -> None:
         super().__init__("|".join([*words, "TIME"]), partial(_parse_time, words))
@@ -135,7 +135,7 @@ def _parse_time(words: Sequence[str], text: str) -> str | int:
         unix_ms = round(time.timestamp() * 1000)
     except (ValueError, OverflowError, OSError):
         unix_ms = -1
-    # No record has a time before 1970.
+    # -1 means an invalid text. Times before 1970 are not accepted either.
     if unix_ms < 0:
         known = ", ".join([*words, "a time such as 2026-11-21T08:00:00Z"])
         message = f"{shown(text)} is neither {known}, nor Unix milliseconds"

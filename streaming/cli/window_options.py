@@ -1,4 +1,4 @@
-"""Options for a span of time: of records, or of an audit."""
+"""Options that limit the times of records to read, or of messages to audit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ ALL_TIMES = Window(-(2**63), 2**63 - 1)
 
 
 def window_options(*, required: bool) -> Decorator:
-    """Add ``--from`` and ``--to``; for an omitted option, ``window`` has no bound."""
+    """Add ``--from`` and ``--to``, from which the command gets ``window``.
+
+    For an omitted option, ``window`` has the bound of `ALL_TIMES`.
+    """
     options = (
         setting(
             "--from",
@@ -54,10 +57,11 @@ NS_PER_MS = 1_000_000
 
 
 class AuditSpan(NamedTuple):
-    """Sender's times to compare, Unix ms: `from_ms` inclusive, `to_ms` exclusive.
+    """An audit compares the messages whose sender's time is in this span.
 
-    By default, the span ends `settle_s` seconds before now, and is `last_s` seconds
-    long.
+    `from_ms` is inclusive, `to_ms` exclusive, both in Unix ms. If `to_ms` is None, the
+    span ends `settle_s` seconds before now. If `from_ms` is None, the span is `last_s`
+    seconds long.
     """
 
     from_ms: int | None
@@ -121,4 +125,4 @@ span_options = option_group(
     _span,
     panel=Panel.TIME,
 )
-"""Adds the options; the command gets ``span``, an `AuditSpan`."""
+"""Adds the options of an audit's span; the command gets ``span``, an `AuditSpan`."""

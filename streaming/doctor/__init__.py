@@ -1,4 +1,5 @@
-"""Checks of what a job needs.
+"""Checks whether a job has what it needs, such as memory and rights in Kafka.
 
-`doctor` makes all checks. `run` makes only the quick checks, and logs their findings.
+The command `doctor` makes all checks. The command `run` makes only the quick checks,
+and logs their findings.
 """

@@ -15,7 +15,7 @@ from streaming.settings import JobSettings
 
 
 def find_in_checkpoint(settings: JobSettings) -> Iterator[str]:
-    """Yield reasons why a job cannot use its checkpoint; create no directory.
+    """Yield why a job cannot use its checkpoint or history; creates no directory.
 
     Raises:
         Exception: See `streaming.open_checkpoint.check_start`.
@@ -33,8 +33,8 @@ def find_in_checkpoint(settings: JobSettings) -> Iterator[str]:
     if not checkpoint.exists() or not any(checkpoint.iterdir()):
         return
     if foreign := [*_foreign_files(checkpoint)]:
-        # Further checks would create a lock file that the owner of the checkpoint
-        # cannot use.
+        # Further checks would create a lock file of this user, which the owner of the
+        # checkpoint cannot use.
         yield from foreign
         return
     if history is not None and not history.directory.exists():

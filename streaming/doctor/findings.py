@@ -25,7 +25,7 @@ _FORESEEN = (
     DirectoryInUse,
     InvalidTopic,
     JavaMissing,
-    # Kafka is unreachable or refuses, or a port or directory is unusable.
+    # Kafka is unreachable or refuses the client, or a port or directory is unusable.
     OSError,
     RecordsLost,
     SecurityUnusable,
@@ -33,7 +33,7 @@ _FORESEEN = (
     TopicReplaced,
     UnknownBlobVersion,
 )
-"""Errors of a start; the text of each error contains the remedy."""
+"""Errors that prevent the start of a job, and whose text contains the remedy."""
 
 
 class Checked(NamedTuple):
@@ -44,12 +44,12 @@ class Checked(NamedTuple):
 
 
 def checked(check: str, look: Callable[[], Iterable[str]]) -> Checked:
-    """Make a check; an error that the check raises is a finding."""
+    """Make a check by calling `look`; an error that `look` raises is a finding."""
     findings: list[str] = []
     try:
         findings.extend(look())
     except _FORESEEN as error:
         findings.append(str(error))
-    except Exception as error:  # Any error: the other checks must run.
+    except Exception as error:  # After any error, run other checks.
         findings.append(f"the check failed ({error!r}): report it as a defect")
     return Checked(check, tuple(printable(one_line(one)) for one in findings))

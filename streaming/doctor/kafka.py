@@ -27,10 +27,14 @@ from streaming.source import SdsFramesReader
 _DAY_MS = 86_400_000
 
 _RIGHTS = {"READ": "Read", "WRITE": "Write", "DESCRIBE": "Describe"}
-"""Rights that a job may need: name in Kafka's answers -> name in its documentation."""
+"""Rights that a job may need.
+
+The keys are their names in Kafka's answers, the values their names in Kafka's
+documentation.
+"""
 
 _ANSWER_S = 10.0
-"""Maximum wait for an answer."""
+"""Maximum time to wait for an answer of Kafka, seconds."""
 
 
 class _Use(NamedTuple):
@@ -40,7 +44,7 @@ class _Use(NamedTuple):
 
 
 def find_in_topics(settings: JobSettings, *, writes_heartbeats: bool) -> Iterator[str]:
-    """Yield findings on the topics of a job; writes nothing.
+    """Yield findings on rights and settings of a job's topics; writes nothing.
 
     Raises:
         connectors.kafka.settings.KafkaUnreachable: No broker answered.
@@ -69,7 +73,8 @@ def find_short_retention(
 ) -> Iterator[str]:
     """Yield a finding if Kafka will soon delete records that the job has not read yet.
 
-    Times are Unix ms; `clock_ms` is the event time up to which the checkpoint has read.
+    `clock_ms` is the event time up to which the job has read, `now_ms` the wall time,
+    both in Unix ms.
     """
     for topic, facts in survey(kafka, kafka.topics, None).topics.items():
         retention_ms = int(facts.configuration.get("retention.ms", -1))
@@ -102,8 +107,8 @@ def _wrong_access(
     if facts.is_hidden:
         yield _lacks(user, ("DESCRIBE",), use.name)
     elif facts.exists:
-        # Some brokers do not report a user's rights: they refuse an operation only when
-        # the user tries it.
+        # `operations` is empty if the broker does not report rights. Such a broker
+        # refuses an operation only when the user tries it.
         if facts.operations and (
             lacking := [one for one in use.rights if one not in facts.operations]
         ):
@@ -157,7 +162,7 @@ def _cut_letters(
 def check_kafka(
     settings: JobSettings, wall_ms: Callable[[], int], *, writes_heartbeats: bool
 ) -> Iterator[Checked]:
-    """Check Kafka for a job; if Kafka does not answer, report nothing else.
+    """Make all checks of Kafka; if Kafka does not answer, make only the first check.
 
     Writes nothing. `wall_ms` returns wall time, Unix ms.
     """
@@ -196,7 +201,7 @@ def _unread(source: SourceSettings, checkpoint: Path, now_ms: int) -> Iterator[s
     try:
         position = read_batch_log(checkpoint).position or Position()
     except DamagedCheckpoint:
-        # The check of the checkpoint reports the damage.
+        # `find_in_checkpoint` reports the damage.
         return
     reader = SdsFramesReader(source)
     try:

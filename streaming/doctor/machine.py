@@ -22,22 +22,34 @@ _MIB = 1024**2
 _GIB = 1024**3
 
 _HEAP_BYTES = _GIB
-"""Spark's default heap of the JVM."""
+"""Spark's default for the maximum heap of the JVM."""
 
 _BESIDE_HEAP_BYTES = _GIB
-"""Memory for RocksDB, the driver and Python workers (docs/sizing.md, Memory)."""
+"""Memory that a job needs in addition to the heap (docs/sizing.md, Memory).
+
+RocksDB, the driver's Python process and Python workers use it.
+"""
 
 _STATE_BYTES = _GIB
-"""Minimum free space for checkpoint and history; enough for days of a few channels."""
+"""Minimum free space for the checkpoint, and for the history.
+
+This space is enough for the data of a few channels over some days.
+"""
 
 _SCRATCH_BYTES = 256 * _MIB
-"""Minimum free space for the JVM's libraries and shuffle data."""
+"""Minimum free space for temporary files: the JVM's libraries and shuffle data."""
 
 _DESCRIPTORS = 1_024
-"""Minimum hard limit on open files: clients open up to 100, Spark and RocksDB more."""
+"""Minimum hard limit on the number of files that a process can open.
+
+Connections of HTTP clients need up to 100, Spark and RocksDB need more.
+"""
 
 _CGROUP = Path("/sys/fs/cgroup")
-"""Directory of files with the memory limit; a container sees its own files."""
+"""Directory of the file ``memory.max``, which has the memory limit.
+
+In a container, this is the limit of the container.
+"""
 
 
 def check_machine(settings: JobSettings, is_cluster: bool) -> Iterator[Checked]:
@@ -46,7 +58,7 @@ def check_machine(settings: JobSettings, is_cluster: bool) -> Iterator[Checked]:
     Writes nothing.
     """
     if not is_cluster:
-        # The executors of a cluster have their own memory.
+        # On a cluster, tasks use the memory of the executors' machines.
         yield checked("memory", find_short_memory)
     history = settings.history
     places = {"--checkpoint": settings.checkpoint}
@@ -61,7 +73,8 @@ def find_short_memory(cgroup: Path = _CGROUP) -> Iterator[str]:
     heap = _heap_bytes(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
     needed = heap + _BESIDE_HEAP_BYTES
     free = psutil.virtual_memory().available
-    # The memory that a container uses includes cached files, which can be dropped.
+    # The whole limit counts as free: the memory that a container uses includes cached
+    # files, which the kernel can drop.
     if (limit := _number_in(cgroup / "memory.max")) is not None:
         free = min(free, limit)
     if free < needed:
@@ -78,11 +91,12 @@ def find_full_disks(
 ) -> Iterator[str]:
     """Yield a finding for each place without enough free space.
 
-    `places` has the directory of each option; a directory need not exist. `scratch` is
-    the directory of temporary files, by default the one that Python uses.
+    `places` has, for each option, the directory that it sets; the directory need not
+    exist. `scratch` is the directory of temporary files, by default the one that Python
+    uses.
 
     Raises:
-        OSError: No directory can hold a temporary file.
+        OSError: Python finds no directory for temporary files.
     """
     for option, place in places.items():
         yield from _full_disk(place, option, _STATE_BYTES)
@@ -120,7 +134,7 @@ def _heap_bytes(arguments: str) -> int:
     for name, value in pairwise(words):
         size = re.fullmatch(r"(\d+)([kmgt]?)b?", value.lower())
         if name in ("--driver-memory", "spark.driver.memory") and size is not None:
-            # A number without a unit is in MiB.
+            # For Spark, a number without a unit is in MiB.
             return int(size[1]) << 10 * ("kmgt".index(size[2] or "m") + 1)
     return _HEAP_BYTES
 

@@ -40,7 +40,7 @@ def find_in_alertmanager(url: str) -> Iterator[str]:
 def find_expiring(files: Mapping[str, str | None], now_ms: int) -> Iterator[str]:
     """Yield a finding for each file whose certificate has expired or soon expires.
 
-    `files` has the PEM file of each option.
+    `files` has, for each option, the PEM file that it sets, or None.
 
     Raises:
         OSError: A file cannot be read.
@@ -54,8 +54,9 @@ def find_expiring(files: Mapping[str, str | None], now_ms: int) -> Iterator[str]
         except ValueError:
             yield f"{file} cannot be read as certificates: check {option}"
             continue
-        # A list of authorities may contain old certificates, but a chain needs all of
-        # its certificates.
+        # A list of authorities may contain old certificates, so the certificate that
+        # expires last counts. A chain needs all its certificates, so the certificate
+        # that expires first counts.
         pick = max if "ca" in re.split("[-_]", option) else min
         until = pick(one.not_valid_after_utc for one in certificates)
         if until - now < _SOON:
