@@ -30,11 +30,13 @@ from streaming.unfinished import next_unfinished, plan_again
 
 
 class OpenCheckpoint(NamedTuple):
-    """An opened checkpoint, whose number of starts includes this start.
+    """An opened checkpoint; `identity.starts` includes the present start.
 
     Attributes:
-        source: Settings of the reader, including what the checkpoint adds to them.
-        position_of: Returns all values that determine the rows of a planned batch.
+        source: Settings of the reader, with the checkpoint's file of requests. If a
+            batch has failed, the settings also contain its smaller parts.
+        position_of: For the number of a planned batch, returns a text with all values
+            that determine the batch's rows.
     """
 
     log: BatchLog
@@ -59,8 +61,9 @@ def open_checkpoint(settings: JobSettings, kinds: Kinds) -> OpenCheckpoint:
     complete(checkpoint, log)
 
     with_history = settings.history is not None
-    # A repeated batch has the same rows only under the same rules and options. The
-    # version is read now, because the package may be replaced while the job runs.
+    # A repeated batch has the same rows only if the version of the package and these
+    # options are the same. The version is read at startup, because the package may be
+    # replaced while the job runs.
     rules = f"{version('sds-monitor')} {settings.forget_ms, with_history}"
 
     def position(batch: int) -> str:
@@ -81,15 +84,15 @@ def open_checkpoint(settings: JobSettings, kinds: Kinds) -> OpenCheckpoint:
 
 
 def check_start(settings: JobSettings, thorough: bool = False) -> None:
-    """Check, without Spark, that a job can use its directories.
+    """Check, without Spark, that a job can use its checkpoint and its history.
 
     A thorough check also reads the state and the ledger of an existing checkpoint.
 
     Raises:
         CheckpointMismatch: The checkpoint was begun with other settings.
         DamagedCheckpoint: The checkpoint is damaged.
-        DirectoryInUse: Another job uses checkpoint or history.
-        DirectoryUnwritable: Checkpoint or history cannot be written to.
+        DirectoryInUse: Another job uses the checkpoint or the history.
+        DirectoryUnwritable: The checkpoint or the history cannot be written to.
         sds_core.observer.blob.UnknownBlobVersion: A newer release wrote the state.
     """
     checkpoint = settings.checkpoint

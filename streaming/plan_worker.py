@@ -29,19 +29,24 @@ from streaming.worker import work
 FIT_DAYS = 56
 """Days of history on which forecasts are based; the default of `plan forecast`."""
 
-# The memory of a query grows with its number of views.
+# Number of views in one query. The memory of a query grows with this number.
 _VIEWS_AT_ONCE = 10
 _END_OF_TIME_MS = 1 << 52
-"""End of the rows to read. Future rows are read, because they show a clock jump."""
+"""Time up to which rows are read, Unix ms: far in the future.
+
+Rows from the future are also read, because they show that a clock jumped.
+"""
 
 
 class Order(msgspec.Struct):
-    """The forecasts to compute from a history, as of a wall time in Unix ms.
+    """A request to forecast the views `names` of one kind from a history.
 
     Attributes:
-        hidden: Number of views without a forecast, in addition to `names`.
-        epoch_messages: Budget of a participant in a rate-limit epoch.
-        seconds: Time after which no further forecast is started.
+        hidden: Number of further views, which get no forecast.
+        now_ms: Wall time of the request, Unix ms.
+        epoch_messages: Number of messages that one participant may send in a rate-limit
+            epoch.
+        seconds: After this time of computation, no further forecast is started.
     """
 
     directory: str
@@ -61,10 +66,10 @@ def read_history(
     now_ms: int,
     config: Mapping[str, Any] = {},
 ) -> tuple[HourlyRows, int]:
-    """Return the hourly rows of views, and the end of the last whole hour, Unix ms.
+    """Return hourly rows by view, and when the last whole hour ends, Unix ms.
 
-    If names are None, all views are read. The period of `days` ends at `now_ms`, wall
-    time.
+    If `names` is None, all views are read. The rows begin `days` days before `now_ms`,
+    which is wall time, Unix ms.
 
     Raises:
         NoHistory: The directory holds no history.
@@ -92,7 +97,7 @@ def read_history(
 
 
 def compute(order: Order) -> Plan:
-    """Return the forecasts; their `problem` says what cannot be computed."""
+    """Return the forecasts; if they cannot be computed, `problem` is the reason."""
     begun_s = time.monotonic()
     settings = ForecastSettings(epoch_messages=order.epoch_messages)
     tables = tables_of(kinds_of(PROTOCOLS).of(order.prefix))

@@ -1,4 +1,4 @@
-"""Updates the forecasts of a running monitor, while the job continues."""
+"""Updates the forecasts of a running monitor; the job does not wait for them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NO_HISTORY = Plan(problem="this job stores no history, which forecasts are made
 _GRACE_S = 60.0
 _LOOK_S = 1.0
 
-# The planner uses one thread, because the job needs the other cores.
+# The worker's numeric libraries use one thread, because the job needs the other cores.
 _ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 _COMMAND = [sys.executable, "-m", "streaming.plan_worker"]
 
@@ -33,13 +33,13 @@ class Bounds(NamedTuple):
     """Limits of a computation.
 
     Attributes:
-        first_s: Time from the first figures to the first computation. Until then, the
-            job may still be catching up, or may end.
+        first_s: Time from the job's first figures to the first computation. During this
+            time, the job may still be catching up, or may end.
         every_s: Minimum time between two computations.
-        views: Maximum number of views of a kind that get a forecast; equals the default
-            label limit.
-        seconds: Maximum time for all views of a kind; a view takes about 1.5 s of CPU
-            time.
+        views: Maximum number of views of a kind that get a forecast. It equals the
+            default of the maximum number of views with their own metric label.
+        seconds: Time after which no further forecast of a kind is started. The forecast
+            of one view takes about 1.5 s of CPU time.
     """
 
     first_s: float = 60.0
@@ -49,9 +49,10 @@ class Bounds(NamedTuple):
 
 
 class Planner(Poll[Plans]):
-    """The newest forecasts, while the block runs; a job without a history has none.
+    """Computes forecasts while the ``with`` block runs; a call returns the newest ones.
 
-    `current` returns the newest figures, and `wall_ms` returns wall time, Unix ms.
+    A job without a history has no forecasts. `current` returns the job's newest
+    figures, and `wall_ms` returns wall time, Unix ms.
     """
 
     def __init__(
@@ -93,7 +94,7 @@ class Planner(Poll[Plans]):
     def _computed(
         self, directory: str, views: Views[Any], snapshot: Snapshot, before: Plan
     ) -> Plan:
-        """Return new forecasts; after a failure, the old forecasts and the problem."""
+        """Return new forecasts; if these fail, return `before` with the new problem."""
         names = [name for name in views.labels if name in views.totals]
         names += sorted(views.totals.keys() - set(names))
         shown = names[: self._bounds.views]

@@ -1,4 +1,7 @@
-"""Positions (which Spark stores as each batch's offsets) and unread records."""
+"""Positions in the topic, and the unread records after a position.
+
+Spark stores the position at the end of each batch as the batch's offsets.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,10 @@ from sds_core.observer.ahead import NO_LOOK, Look
 Offset = Annotated[int, msgspec.Meta(ge=0)]
 
 IDLE_PARTITION_MS = 30_000
-"""After this wall time without a record, a partition no longer holds T back.
+"""After this wall time without a record, a partition is idle.
 
-Event time cannot decide this, because records may still be in transit
+An idle partition no longer holds back the admission time T (`Position.clock_ms`). Event
+time cannot show that a partition is idle, because its records may still be in transit
 (docs/architecture.md, decision 3).
 """
 
@@ -24,11 +28,12 @@ class PartitionPosition(NamedTuple):
     """Position up to which the job has read one partition.
 
     Attributes:
-        newest_ms: Maximum record time before the offset, Unix ms; 0 if nothing was
+        newest_ms: Maximum record time before `next_offset`, Unix ms; 0 if nothing was
             read. If the true maximum is at or before `Position.clock_ms`, this value
             may be too low.
         batch_start: First offset of the batch that ended at `next_offset`.
-        moved_ms: Wall time of the last admission that found unread records, Unix ms.
+        moved_ms: Wall time of the last admission that found unread records in the
+            partition, Unix ms.
     """
 
     next_offset: Offset
@@ -39,25 +44,25 @@ class PartitionPosition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A point between two batches.
+    """A position in the topic between two batches.
 
     Attributes:
-        clock_ms: Admission time T, Unix ms: every earlier record has been read, except
-            late records.
+        clock_ms: Admission time T, Unix ms: all records with an earlier time have been
+            read, except late records.
         admitted_ms: Wall time at which the previous batch was admitted, plus the lead
-            of the topic's clock (`Admission`), Unix ms. A replayed batch uses this time
-            again to recognise future records.
+            of the topic's clock over wall time (`Admission`), Unix ms. If the batch is
+            repeated, it uses the same time to recognise records from the future.
         records: Number of offsets read since the checkpoint's first batch.
         skipped: Number of records that Kafka deleted before they were read.
         topic_id: Kafka's id of the topic. None if a release up to 0.6 wrote the
             position, or if the broker returns no id.
         ends: End of each partition when the previous batch was planned. If the topic is
             deleted, at least the unread records up to this end are lost.
-        requests: Number of the last request that was processed; see
+        requests: Number of the last processed request to forget or review a view; see
             `streaming.ledger.view_register`.
-        quiet_ms: Wall time, Unix ms, of the last plan that found no unread records at
-            the start of the previous batch; 0 if no plan did. All records of the
-            previous batch were written later.
+        quiet_ms: Last wall time, Unix ms, at which the job found no record after the
+            start of the previous batch; 0 if it always found records. All records of
+            the previous batch were written later.
     """
 
     clock_ms: int = 0
@@ -71,7 +76,10 @@ class Position:
     quiet_ms: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        """JSON object for Spark's offset log; releases up to 0.6 skip unknown names."""
+        """Return a JSON object for Spark's offset log.
+
+        Releases up to 0.6 ignore fields of the object that they do not know.
+        """
         partitions = dict(sorted(self.partitions.items()))
         ends = dict(sorted(self.ends.items()))
         ordered = replace(self, partitions=partitions, ends=ends)
@@ -80,7 +88,7 @@ class Position:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Position:
-        """Position from the object that `to_json` returned.
+        """Return the position from the object that `to_json` returned.
 
         Raises:
             msgspec.ValidationError: The object is no position.
@@ -89,13 +97,16 @@ class Position:
         return cls(**msgspec.structs.asdict(stored))
 
     def with_requests(self, number: int, start: Position) -> Position:
-        """Return this end with the batch's last request; the batch began at `start`."""
+        """Return this position with `number` as its last processed request.
+
+        The position is the end of a batch that begins at `start`.
+        """
         if number <= start.requests:
             return self
         partitions = self.partitions
         if self == start:
-            # With an old `batch_start`, the records of the previous batch would be read
-            # again.
+            # The batch consists of requests only. If `batch_start` did not change, the
+            # batch would read the records of the previous batch again.
             partitions = {
                 p: here._replace(batch_start=here.next_offset)
                 for p, here in partitions.items()
@@ -103,9 +114,10 @@ class Position:
         return replace(self, partitions=partitions, requests=number)
 
     def last_look(self, partition: int, quiet_ms: int) -> Look:
-        """The last look at a partition's end before the batch that starts at `self`.
+        """Return the last known end of a partition, and when the job read it.
 
-        `quiet_ms` is the attribute `quiet_ms` of the position at which the batch ends.
+        The job read the end before it planned the batch that starts at `self`.
+        `quiet_ms` is the attribute `quiet_ms` of the position at which this batch ends.
         """
         if quiet_ms:
             here = self.partitions.get(partition)
@@ -136,10 +148,11 @@ class Unread:
     """The records that a batch may read, by partition.
 
     Attributes:
-        ends: End offset of the unread records; at or after the start.
-        held: End offset of the partition.
+        start: Position at which the batch begins.
+        ends: End offset of the unread records; at or after `start`.
+        held: End offset of the whole partition.
         wall_ms: Wall time of the admission, Unix ms.
-        believed_ms: Sum of `wall_ms` and the lead of the topic's clock.
+        believed_ms: Sum of `wall_ms` and the lead of the topic's clock over wall time.
     """
 
     start: Position
@@ -157,14 +170,15 @@ class Unread:
 
     @property
     def rows(self) -> int:
-        """Number of unread offsets."""
+        """Number of unread offsets in all partitions."""
         return count_rows(self.start.next_offsets(), self.ends)
 
     def common_clock_ms(self, newest_ms: Mapping[int, int]) -> int:
-        """T of a batch that reads all unread records.
+        """Return admission time T of a batch that reads all unread records, Unix ms.
 
-        T is the minimum of the newest times of all active partitions. If no partition
-        is active, T is the maximum of the newest times.
+        `newest_ms` has the newest record time of each partition. T is the minimum of
+        these times in the active partitions. If all partitions are idle, T is the
+        maximum of all these times.
         """
         active = [ms for p, ms in newest_ms.items() if not self._is_idle(p)]
         return min(active, default=max(newest_ms.values(), default=0))
@@ -175,10 +189,11 @@ class Unread:
         ends: Mapping[int, int],
         newest_ms: Mapping[int, int] | None = None,
     ) -> Position:
-        """The position after a batch with T = `clock_ms`, read up to `ends`.
+        """Return the position after a batch that reads up to `ends`.
 
-        `newest_ms` has the maximum time of the records that were read, by partition;
-        None if no such record is later than T.
+        `clock_ms` is the batch's admission time T. `newest_ms` has the maximum time of
+        the records in the batch, by partition; None if all these records are at or
+        before T.
         """
         newest_ms = newest_ms or {}
         unread = set(self.partitions)
@@ -187,7 +202,7 @@ class Unread:
                 next_offset=ends.get(p, here.next_offset),
                 newest_ms=max(here.newest_ms, newest_ms.get(p, 0)),
                 batch_start=here.next_offset,
-                # The wall clock may have been set back, so the earlier time counts.
+                # If the wall clock was set back, `moved_ms` is set back too.
                 moved_ms=min(here.moved_ms, self.wall_ms)
                 if p not in unread
                 else self.wall_ms,
@@ -208,5 +223,5 @@ class Unread:
 
 
 def count_rows(starts: Mapping[int, int], ends: Mapping[int, int]) -> int:
-    """Number of offsets from starts to ends."""
+    """Number of offsets from `starts` to `ends`, in all partitions together."""
     return sum(end - starts[partition] for partition, end in ends.items())

@@ -24,7 +24,10 @@ from streaming.failure import JobFailed, cause_of
 from streaming.state_files import find_damaged_snapshot, tables_without_checksum
 
 _LATE_MS = 3_600_000 * 12
-"""Half a day: half of the minimum difference between two values of `forget_ms`."""
+"""A timeout that is later than expected by at most this time, ms, is accepted.
+
+Half a day is half of the minimum difference between two values of `forget_ms`.
+"""
 
 _DAMAGE = re.compile(
     "EOFException|FileNotFoundException|ChecksumException|ZipException|LZ4Exception|"
@@ -32,11 +35,14 @@ _DAMAGE = re.compile(
     "AUTO_SNAPSHOT_REPAIR_FAILED|corrupt|checksum",
     re.IGNORECASE,
 )
-"""Texts that occur in Spark's errors about damaged files, but not about a full disk."""
+"""Texts that occur in Spark's errors about damaged files.
+
+They do not occur in its errors about a full disk.
+"""
 
 
 class StoredView(NamedTuple):
-    """Encoded totals of a view, and its timeout in Unix ms; None for no timeout."""
+    """Encoded totals of a view, and its timeout, Unix ms; None if it has no timeout."""
 
     totals: bytes
     timeout_ms: int | None
@@ -45,10 +51,10 @@ class StoredView(NamedTuple):
 def find_unreviewed(
     views: Mapping[str, StoredView], kinds: Kinds, forget_ms: int
 ) -> list[str]:
-    """Return keys of silent views that Spark would forget too late.
+    """Return the keys of views whose stored timeout is missing, or is too late.
 
-    A job with a longer `forget_ms`, or a release before 0.8.0, has set their timeout.
-    With a `forget_ms` of 0, no view is forgotten.
+    Such a timeout comes from a job with a longer `forget_ms`, or from a release before
+    0.8.0. If `forget_ms` is 0, views are never forgotten, so no key is returned.
     """
     if not forget_ms:
         return []
@@ -58,7 +64,8 @@ def find_unreviewed(
         if kind.remains is None:
             continue
         last_ms = blob.unpack_totals(view.totals, kind.totals).last_event_ms
-        # The latest record may have arrived a little later than its own time.
+        # A timeout counts from the job's clock at the latest record. This clock may be
+        # a little later than the record's own time.
         until_ms = (last_ms or 0) + forget_ms + _LATE_MS
         if view.timeout_ms is None or view.timeout_ms > until_ms:
             found.append(key)
@@ -68,7 +75,7 @@ def find_unreviewed(
 def read_views(
     spark: SparkSession, checkpoint: Path, log: BatchLog, kinds: Kinds
 ) -> dict[str, StoredView]:
-    """Return all views after the last committed batch, by key; {} if none exists.
+    """Return all views by key, as of the last committed batch; {} without such a batch.
 
     Raises:
         sds_core.observer.kinds.UnknownKind: A view is of an unregistered kind.
@@ -99,8 +106,8 @@ def _readable(spark: SparkSession, checkpoint: Path) -> Iterator[str]:
     """Return a path of the checkpoint that Spark's reader accepts.
 
     The reader does not find a checkpoint whose path has a space or a percent sign, so a
-    temporary link replaces the path. Executors would not see the link; if executors
-    exist, such a path was refused earlier.
+    temporary link replaces the path. On a cluster, executors would not see the link.
+    The path is used directly there, because paths with such signs were refused earlier.
     """
     if has_executors(spark):
         yield location(spark, checkpoint)
@@ -112,10 +119,10 @@ def _readable(spark: SparkSession, checkpoint: Path) -> Iterator[str]:
 
 
 def _verify(spark: SparkSession, table: Path) -> None:
-    """Check a table of RocksDB by its checksums.
+    """Check the checksums of all blocks in a table file of RocksDB.
 
-    Without this check, Spark would stop at the first wrong block, and the views after
-    this block would be missing.
+    Without this check, Spark would stop reading the table at the first damaged block,
+    and the views after this block would be missing.
     """
     jvm: Any = spark._jvm  # noqa: SLF001 - no public way to RocksDB
     rocksdb = jvm.org.rocksdb
@@ -143,8 +150,8 @@ def _read_state(spark: SparkSession, place: str, kinds: Kinds) -> dict[str, Stor
         .select(
             col("key.key"), col("value.groupState.*"), col("value.timeoutTimestamp")
         )
-        # Only totals are needed here, so the JVM cuts the states and verifies their
-        # checksums.
+        # Only the totals of each state are passed to Python. The JVM therefore cuts
+        # them out, and computes the checksum of the whole state.
         .select(
             "key",
             "version",
@@ -157,7 +164,7 @@ def _read_state(spark: SparkSession, place: str, kinds: Kinds) -> dict[str, Stor
     return {
         row.key: StoredView(
             _totals(row, kinds),
-            # Spark writes -1 for no timeout.
+            # If a view has no timeout, Spark writes -1.
             row.timeoutTimestamp if row.timeoutTimestamp > 0 else None,
         )
         for row in state.collect()

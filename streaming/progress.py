@@ -1,4 +1,4 @@
-"""The job's own figures, from Spark's progress and the topic's offsets."""
+"""The job's own figures, from Spark's progress reports and the topic's offsets."""
 
 from __future__ import annotations
 
@@ -19,19 +19,22 @@ from streaming.topic_watch import TopicWatch
 _log = logging.getLogger("sds-monitor")
 
 _COUNTING_RATIO = 100
-"""Ratio of the pause after a count of waiting rows to the duration of the count."""
+"""After a count of the rows that wait for the history, the next count is delayed.
+
+The delay is the duration of the count, multiplied by this number.
+"""
 
 
 class Progress:
-    """Measures one query, and passes its position to the watch of the topic.
+    """Measures one query, and passes its position to the `TopicWatch`.
 
     Attributes:
         position: End of the newest batch; None before the first batch.
         fired_ms: Event time, Unix ms. Every earlier deadline has fired.
         batches: Batches that this query has finished.
         works: Whether the query finished a batch between the last two updates, or
-            waited for new records at the last update. False while the query waits for
-            Kafka.
+            waited for new records at the last update. While the query waits for an
+            answer from Kafka, the value is False.
     """
 
     def __init__(
@@ -45,7 +48,7 @@ class Progress:
         self._watch = watch
         self._pending = pending
         self._pending_due_s = 0.0
-        # Batches of an earlier query of this process are also counted.
+        # These durations include batches of earlier queries of this process.
         self._durations = board.snapshot.job.batch_duration.copy()
         self._last_trigger: tuple[int, str] = (-1, "")
         self.position = position
@@ -54,7 +57,7 @@ class Progress:
         self.works = False
 
     def update(self, query: StreamingQuery) -> None:
-        """Publish the figures of all batches since the last call, and the lag.
+        """Publish figures of all batches that ended since the last call, and the lag.
 
         Raises:
             connectors.kafka.settings.KafkaRefused: A broker refuses the client.
@@ -81,7 +84,8 @@ class Progress:
         if begun_s >= self._pending_due_s:
             self._board.set_job(history_pending=self._pending())
             ended_s = time.monotonic()
-            # SQLite counts rows one by one, which takes 60 ms for a million rows.
+            # A count of a million rows takes 60 ms, because SQLite counts one by one.
+            # The longer a count takes, the later is the next count.
             self._pending_due_s = ended_s + _COUNTING_RATIO * (ended_s - begun_s)
         self._board.set_job(running=query.isActive)
         if self.position is not None:
@@ -93,13 +97,14 @@ class Progress:
         new: list[dict[str, Any]] = []
         for progress in newest_first(query):
             trigger = progress["batchId"], progress["timestamp"]
-            # A clock may have been set back, so times do not order the reports.
+            # The wall clock may have been set back, so a report with an earlier time
+            # may still be new.
             if trigger == self._last_trigger or trigger[0] < self._last_trigger[0]:
                 break
             new.append(progress)
         if new:
             self._last_trigger = (new[0]["batchId"], new[0]["timestamp"])
-        # Spark also reports triggers without new data.
+        # Spark also reports triggers that processed no batch.
         return [p for p in reversed(new) if "addBatch" in p["durationMs"]]
 
 
@@ -116,8 +121,8 @@ def newest_first(query: StreamingQuery) -> Iterator[dict[str, Any]]:
 
 def _waits_for_records(query: StreamingQuery) -> bool:
     status = query.status
-    # Before the first batch of a query, no trigger is active, so the message of the
-    # status is also checked.
+    # While a query waits for records, no trigger is active. No trigger is active before
+    # the query's first batch either, so the message of the status is also checked.
     return not status["isTriggerActive"] and status["message"].startswith("Waiting")
 
 

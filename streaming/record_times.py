@@ -1,14 +1,15 @@
 """Reliable record times for the unread records of each partition.
 
 The broker's index finds the first record at or after a time, without reading records.
-Entries of two kinds hide later records, and make the result of the index useless:
+The index can instead return an entry of one of the following kinds. Such an entry hides
+the records after it, so the result is useless:
 
-- Records from the future, which move no clock (docs/records.md).
+- Records from the future, which do not advance the job's clock (docs/records.md).
 - Ends of transactions, which are not records. An end of a transaction has the wall time
   of the commit, however old the transaction's records are.
 
-If the index returns an entry of these two kinds, the partition is *scanned*: the times
-of its records are read instead. If the records after an entry may show that the entry
+If the index returns an entry of one of these kinds, the partition is *scanned*: the
+times are read from its records. If the records after an entry may show that the entry
 is from the future, the partition is also scanned (`sds_core.observer.ahead`).
 """
 
@@ -31,8 +32,11 @@ from sds_core.observer.record import MAX_AHEAD_MS, is_future
 from streaming.position import Unread
 
 _TRUSTED_STEP_MS = 10_000
-"""An entry is trusted if it is at most this far ahead of the clock: twice the interval
-of heartbeats."""
+"""Maximum time by which an entry may be ahead of the job's clock, ms.
+
+If an entry is further ahead, `is_record` checks it. The maximum is twice the heartbeat
+interval.
+"""
 
 
 class Offsets(Protocol):
@@ -42,18 +46,18 @@ class Offsets(Protocol):
         """The topic's id and partitions."""
 
     def earliest(self, partitions: Collection[int]) -> dict[int, int]:
-        """First offset that the broker still holds."""
+        """For each partition, the first offset that the broker still holds."""
 
     def latest(self, partitions: Collection[int]) -> dict[int, int]:
-        """Offset after the last committed record."""
+        """For each partition, the offset after the last committed record."""
 
     def newest(self, partitions: Collection[int]) -> dict[int, TimedOffset]:
-        """First entry with the maximum time."""
+        """For each partition, the first entry with the partition's maximum time."""
 
     def first_at_or_after(
         self, partitions: Collection[int], timestamp_ms: int
     ) -> dict[int, TimedOffset]:
-        """First entry of each partition at or after a time, if one exists."""
+        """For each partition, the first entry at or after a time, if one exists."""
 
 
 ReadTimes = Callable[[int, int, int], Sequence[TimedOffset]]
@@ -69,8 +73,8 @@ class Scan(NamedTuple):
 
     Attributes:
         offsets: Offset of each record, ascending, shape (n,).
-        peaks: Maximum time up to and including each record, Unix ms, shape (n,); future
-            records count as 0.
+        peaks: For each record, the maximum time of all scanned records up to and
+            including it, Unix ms, shape (n,). Records from the future count as 0.
         end: Offset after the scanned range.
     """
 
@@ -80,7 +84,7 @@ class Scan(NamedTuple):
 
     @property
     def peak_ms(self) -> int:
-        """Maximum time of all records; 0 without records."""
+        """Maximum time of all scanned records, Unix ms; 0 if no record was scanned."""
         return self.peaks[-1] if self.peaks else 0
 
     def first_at_or_after(self, clock_ms: int) -> TimedOffset | None:
@@ -93,19 +97,20 @@ class Scan(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RecordTimes:
-    """Record times of each partition's unread range, as of one wall time.
+    """Looks up record times in the unread range of each partition.
 
-    This object never changes, so a repeated lookup gives the same result. A lookup that
-    scans returns a new object, which includes the scans.
+    An object never changes, so a repeated lookup gives the same result. If a lookup
+    must scan a partition, it returns a new object that includes the scan.
 
     Attributes:
-        read_times: Reads the times from the records, where the index cannot be trusted.
-        is_record: Reads one offset; should be cached, because it is called repeatedly.
-        unread: The unread ranges. The wall time, and the records up to each partition's
-            end, decide which records are from the future.
-        last_ms: Latest time of a record that counts, Unix ms.
+        read_times: Reads times from records, if the index cannot be trusted.
+        is_record: Reads one offset. The function should cache its results, because
+            lookups call it repeatedly with the same offset.
+        unread: The unread ranges. `unread.believed_ms`, and the records up to each
+            partition's end (`unread.held`), decide which records are from the future.
+        last_ms: Latest time to which records can advance the job's clock, Unix ms.
         scan_rows: Maximum number of offsets that one scan reads.
-        scans: Scans made so far, by partition.
+        scans: The scans that lookups have made so far, by partition.
     """
 
     offsets: Offsets
@@ -117,7 +122,11 @@ class RecordTimes:
     scans: Mapping[int, Scan] = field(default_factory=dict)
 
     def latest_clock_ms(self, limit_ms: int) -> int:
-        """Return the maximum clock that the scans and `limit_ms` allow, Unix ms."""
+        """Return the latest time to which the job's clock may advance, Unix ms.
+
+        This time is at most `limit_ms`. If a scan has not reached the end of the unread
+        range, the time is also at most the maximum time in the scan.
+        """
         peaks = [
             scan.peak_ms
             for partition, scan in self.scans.items()
@@ -128,16 +137,17 @@ class RecordTimes:
         return max(self.unread.start.clock_ms, min(limit_ms, *peaks))
 
     def readable_ends(self) -> dict[int, int]:
-        """The end of each partition; for a scanned partition, the end of its scan."""
+        """The end of each unread range; in a scanned partition, the end of the scan."""
         return {**self.unread.ends, **{p: scan.end for p, scan in self.scans.items()}}
 
     def first_at_or_after(
         self, clock_ms: int
     ) -> tuple[dict[int, TimedOffset], RecordTimes]:
-        """The first unread record of each partition at or after `clock_ms`.
+        """Return the first record at or after `clock_ms` in each unread partition.
 
-        Partitions without such a record are omitted. A record may lie outside the
-        unread range. Also returns a new `RecordTimes` with the necessary scans.
+        Partitions without such a record are omitted. If the record comes from the
+        index, it may lie outside the unread range. The second result is a `RecordTimes`
+        that includes the scans of this lookup.
         """
         unread = [p for p in self.unread.partitions if p not in self.scans]
         found = self.offsets.first_at_or_after(unread, clock_ms) if unread else {}
@@ -157,11 +167,12 @@ class RecordTimes:
     def newest_ms(
         self, newest: Mapping[int, TimedOffset]
     ) -> tuple[dict[int, int], RecordTimes]:
-        """Maximum record time of each partition up to its end, Unix ms.
+        """Return the maximum record time of each partition, Unix ms.
 
-        Times after `last_ms` are returned as `last_ms`. Partitions that never had a
-        record are omitted. Also returns a new `RecordTimes` with the necessary scans.
-        `newest` is the result of `Offsets.newest`.
+        The maximum is taken over all records before the end of the unread range. If it
+        is after `last_ms`, `last_ms` is returned instead. Partitions that never had a
+        record are omitted. The second result is a `RecordTimes` that includes the scans
+        of this lookup. `newest` is the result of `Offsets.newest`.
         """
         known = {p: here.newest_ms for p, here in self.unread.start.partitions.items()}
         trusted = {
@@ -180,7 +191,7 @@ class RecordTimes:
         return {p: min(ms, self.last_ms) for p, ms in greatest.items() if ms}, times
 
     def scan(self, partition: int, start: int, end: int) -> Scan:
-        """Read the record times in [start, end) of a partition."""
+        """Read the times of a partition's records at the offsets [start, end)."""
         behind = max(end, min(self.unread.held[partition], end + LOOKAHEAD))
         records = self.read_times(partition, start, behind)
         foresight = Foresight[TimedOffset](
@@ -200,7 +211,11 @@ class RecordTimes:
         )
 
     def checked(self, clock_ms: int) -> RecordTimes:
-        """Return record times with the scans that make a cut at `clock_ms` reliable."""
+        """Scan the partitions in which the index may be wrong about `clock_ms`.
+
+        In such a partition, the first record at or after `clock_ms` may be from the
+        future. Returns a `RecordTimes` that includes the scans.
+        """
         found, times = self.first_at_or_after(clock_ms)
         return times.with_scans(
             partition
@@ -211,7 +226,7 @@ class RecordTimes:
         )
 
     def with_scans(self, partitions: Iterable[int]) -> RecordTimes:
-        """The record times, with scans of further partitions."""
+        """Scan partitions, and return a `RecordTimes` that includes these scans."""
         scans = dict(self.scans)
         for partition in partitions:
             start = self.unread.start.partitions[partition].next_offset
@@ -222,7 +237,8 @@ class RecordTimes:
     def _hides(self, partition: int, at: TimedOffset, clock_ms: int) -> bool:
         known_ms = self._known_ms(partition)
         if at.offset < self.unread.start.partitions[partition].next_offset:
-            # If an entry that was read is later than the clock, it is from the future.
+            # An earlier batch has read this entry. If the entry is nevertheless later
+            # than the job's clock, it is from the future.
             return at.timestamp_ms > known_ms
         if is_future(at.timestamp_ms, self.unread.believed_ms):
             return True
@@ -234,7 +250,8 @@ class RecordTimes:
     def _is_doubtful(self, partition: int, at: TimedOffset) -> bool:
         """Whether later records may reveal that an entry is from the future.
 
-        Only a scan computes the clock before the entry, and thus can decide this.
+        If they may, a scan must decide, because only a scan knows all record times
+        before the entry.
         """
         if at.timestamp_ms <= self._known_ms(partition) + MAX_AHEAD_MS or (
             was_written_by_then(at, self.unread.looks[partition])

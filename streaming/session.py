@@ -1,7 +1,7 @@
 """Makes the Spark session of the job.
 
-A local session's tasks run Java classes of the monitor in the driver's JVM. The
-compiler Janino, which is a part of Spark, compiles these classes.
+In a local session, the driver's JVM also runs Java classes of the monitor. The compiler
+Janino, which is a part of Spark, compiles these classes at startup.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from streaming.spark_home import JARS, PREPARED, use_home
 
 _PICKLER = "BytesPickler"
 _SPARKS = "org.apache.spark.sql.execution.python.EvaluatePython$BytesWrapper"
-# The class writes the opcode BINBYTES (CPython's Lib/pickletools.py): `B`, the length
-# in four bytes, little-endian, and the bytes.
+# For each array of bytes, the class writes the opcode BINBYTES of CPython's
+# Lib/pickletools.py: `B`, the length in four bytes (little-endian), and the bytes.
 _PICKLER_SOURCE = f"""
 public final class {_PICKLER} implements net.razorvine.pickle.IObjectPickler {{
     public void pickle(
@@ -78,20 +78,23 @@ _REMEMBERED = 10
 """Maximum number of ended jobs, stages and queries that Spark remembers."""
 
 _RECORDING_TIMEOUT_S = 300
-"""Writing an archive takes some 10 s, and far longer on a busy machine."""
+"""Maximum wait until the JVM has written an archive and ended, seconds.
+
+Writing an archive takes about 10 s, and far longer on a busy machine.
+"""
 
 
 def use_bytes_pickler(spark: SparkSession) -> None:
     """Pass the bytes of a state from Spark's JVM to Python without conversion.
 
-    Spark's own pickler writes bytes as a text, one character at a time. With 200
-    channels that each remember an hour, 1,000 of the 1,145 samples of Java Flight
-    Recorder were in this pickler.
+    Spark's own pickler writes bytes as a text, one character at a time. It took most of
+    the JVM's time in a test with 200 channels whose states each covered an hour: 1,000
+    of the 1,145 samples of Java Flight Recorder were in this pickler.
     """
     jvm: Any = spark._jvm  # noqa: SLF001 - Spark has no setting for it
     pickler = _compiled(jvm, _PICKLER, _PICKLER_SOURCE).newInstance()
-    # The pickler must be registered after Spark's own picklers, which Spark registers
-    # once, at the first use.
+    # Spark registers its own picklers once, when one is first used. They are registered
+    # now, so that they cannot replace the new pickler later.
     python = jvm.org.apache.spark.sql.execution.python
     getattr(getattr(python, "EvaluatePython$"), "MODULE$").registerPicklers()
     loader = jvm.Thread.currentThread().getContextClassLoader()
@@ -102,8 +105,9 @@ def use_bytes_pickler(spark: SparkSession) -> None:
 def use_files_as_made(spark: SparkSession) -> None:
     """Write the files of a checkpoint without starting a process for each file.
 
-    Without its native library, Hadoop starts the program `chmod` for each local file.
-    Without `chmod`, a file keeps the permissions of the umask.
+    If its native library is missing, Hadoop starts the program `chmod` for each local
+    file. This function prevents these starts, so a file keeps the permissions that the
+    umask has given it.
     """
     jvm: Any = spark._jvm  # noqa: SLF001 - Spark has no setting for it
     files = jvm.org.apache.hadoop.fs.FileSystem
@@ -126,7 +130,7 @@ def _compiled(jvm: Any, name: str, source: str) -> Any:
 
 
 def archive_of_spark(java: Path) -> ClassArchive:
-    """Return the archive of Spark's classes; the archive need not exist."""
+    """Return the archive of Spark's classes; its file may not exist yet."""
     return ClassArchive.of("spark", PREPARED, java, [JARS], "two jobs, no code")
 
 
@@ -149,12 +153,13 @@ def record_archive(archive: ClassArchive, use: Callable[[SparkSession], None]) -
 
 
 def exit_status_of_jvm(patience_s: float = 0.0) -> int | None:
-    """Wait some seconds for the end of Spark's JVM, and return its exit status.
+    """Wait up to `patience_s` for the end of Spark's JVM, and return its exit status.
 
-    The status is negative if a signal ended the JVM, and None if the JVM still runs.
+    The status is negative if a signal ended the JVM. It is None if the JVM still runs,
+    or is not a child of this process.
     """
     gateway: Any = SparkContext._gateway  # noqa: SLF001 - Spark has no other name for it
-    # A JVM that spark-submit has started is no child of this process.
+    # If spark-submit has started the JVM, the JVM is not a child of this process.
     if gateway is None or gateway.proc is None:
         return None
     try:
@@ -164,7 +169,7 @@ def exit_status_of_jvm(patience_s: float = 0.0) -> int | None:
 
 
 def is_ended_by_master() -> bool:
-    """Whether the cluster has ended our application, so that no query can run."""
+    """Whether the cluster has ended the monitor's application, so no query can run."""
     context: Any = SparkContext._active_spark_context  # noqa: SLF001 - see above
     return context is not None and bool(context._jsc.sc().isStopped())  # noqa: SLF001
 
@@ -176,12 +181,12 @@ def _is_not_of_py4j(record: logging.LogRecord) -> bool:
 def make_session(
     settings: SessionSettings, jvm_options: Sequence[str] = ()
 ) -> SparkSession:
-    """Start Spark, with further options of the JVM, or return the running session.
+    """Return the running session, or start Spark with additional JVM options.
 
     Raises:
         connectors.java.JavaMissing: Java is missing or too old.
         OSError: The directory of temporary files cannot be created.
-        JobFailed: The master cannot be reached, or refuses.
+        JobFailed: The Spark master cannot be reached, or does not accept the job.
     """
     master = settings.master
     if master is not None and (reason := find_unreachable(master)) is not None:
@@ -199,7 +204,7 @@ def make_session(
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     _limit_arenas()
     # py4j logs an error for every call to a session that is being stopped, or whose JVM
-    # has ended. Some errors come from the root logger.
+    # has ended. It writes some of these errors to the root logger.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(_is_not_of_py4j)
     rocksdb = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -212,18 +217,20 @@ def make_session(
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.streaming.stateStore.providerClass": rocksdb,
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": True,
-        # A batch has few rows for the JVM. By default, Spark generates Java code for
-        # these rows in each task, and compiles some code again in each batch.
+        # The JVM processes few rows of a batch, so generated code does not pay off. By
+        # default, Spark generates Java code in each task, and compiles some of this
+        # code again in each batch.
         "spark.sql.codegen.wholeStage": False,
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.python.worker.faulthandler.enabled": True,
         "spark.ui.showConsoleProgress": False,
-        # TieredStopAtLevel=1: only the quick compiler, since batches are short and the
-        # work is in Python.
-        # UseSerialGC, Xms: a batch has some ten MB of objects. The default collector
-        # and the default initial heap (a 64th of the memory) would add 100 MB.
-        # On a cluster, the class path may differ from the archive's, so no archive is
-        # used.
+        # TieredStopAtLevel=1: The JVM uses only its quick compiler, because batches are
+        # short, and most of the work is done in Python.
+        # UseSerialGC, Xms: The JVM holds about ten MB of objects for a batch. The
+        # default collector and the default initial heap (a 64th of the machine's
+        # memory) would take 100 MB more.
+        # On a cluster, the class path may differ from the class path of the archive, so
+        # no archive is used.
         # Xss8m: when a query is stopped, Spark redacts its plan with regular
         # expressions that need a deep stack.
         "spark.driver.extraJavaOptions": shlex.join(
@@ -240,15 +247,16 @@ def make_session(
         ),
     }
     if not settings.is_cluster:
-        # On a cluster, Spark's own settings decide these options. When the daemon of a
-        # cluster's worker starts, the worker has no code of the monitor yet.
+        # On a cluster, the settings of the Spark installation decide these options. The
+        # module `streaming.worker_daemon` would be missing there: an executor receives
+        # the monitor's code only after its daemon has started.
         options |= {
             "spark.ui.enabled": False,
-            # Spark formats the plan of each batch as text, but only the disabled page
-            # shows plans.
+            # Spark formats the plan of each batch as text. Only Spark's web pages show
+            # the text, and these are disabled, so a short format suffices.
             "spark.sql.ui.explainMode": "simple",
             # By default, Spark remembers a thousand jobs, stages and queries with their
-            # plans for the disabled page.
+            # plans for its web pages, which are disabled.
             "spark.ui.retainedJobs": _REMEMBERED,
             "spark.ui.retainedStages": _REMEMBERED,
             "spark.sql.ui.retainedExecutions": _REMEMBERED,
@@ -273,8 +281,8 @@ def make_session(
     else:
         use_files_as_made(spark)
     accumulators: Any = spark.sparkContext._accumulatorServer  # noqa: SLF001 - has no option
-    # If the JVM ends, the server would print a traceback. The command reports the end
-    # of the JVM in one line.
+    # By default, this server prints a traceback when the JVM ends. The traceback is not
+    # needed, because the command reports the end of the JVM in one line.
     accumulators.handle_error = lambda request, client_address: None
     return spark
 
@@ -286,13 +294,14 @@ def _limit_arenas() -> None:
     """
     if "MALLOC_ARENA_MAX" not in os.environ:
         os.environ["MALLOC_ARENA_MAX"] = _ARENAS
-        # The environment affects only processes that start later, so mallopt is called.
+        # The environment variable affects only processes that start later. mallopt sets
+        # the limit for this process.
         with suppress(AttributeError):  # Some C libraries lack mallopt.
             ctypes.CDLL(None).mallopt(_M_ARENA_MAX, int(_ARENAS))
 
 
 def stop_session(spark: SparkSession) -> None:
-    """Stop a session; Spark does not log the tasks that are unfinished."""
+    """Stop a session, without lines in Spark's log about unfinished tasks."""
     with suppress(Py4JNetworkError, ConnectionError):  # The JVM may have ended.
         spark.sparkContext.setLogLevel("OFF")
     spark.stop()
@@ -301,7 +310,7 @@ def stop_session(spark: SparkSession) -> None:
 def warm_up(spark: SparkSession) -> threading.Thread:
     """Start the Python workers of a session while the job plans its first batch.
 
-    Returns the thread that does this work. In a local session, this thread first
+    Returns the thread that starts the workers. In a local session, the thread first
     registers the `BytesPickler`.
     """
 
@@ -310,11 +319,11 @@ def warm_up(spark: SparkSession) -> threading.Thread:
             cores = spark.sparkContext.defaultParallelism
             if not has_executors(spark):
                 _use_bytes_pickler(spark)
-            # The query is an SQL query, because Spark starts different workers for an
-            # RDD.
+            # This is an SQL query like the job's query, because Spark would start
+            # different workers for an RDD.
             rows = spark.range(0, cores, 1, cores)
             rows.mapInArrow(lambda batches: batches, "id long").collect()
-        except Exception as error:  # Any error: the first batch starts workers.
+        except Exception as error:  # The first batch starts the workers.
             _log.debug("the session was not warmed up: %r", error)
 
     thread = threading.Thread(target=run, name="warm-up", daemon=True)
@@ -327,7 +336,7 @@ def _use_bytes_pickler(spark: SparkSession) -> None:
         use_bytes_pickler(spark)
     except (Py4JNetworkError, ConnectionError):
         raise  # The JVM has ended; the command reports its end.
-    except Exception as error:  # Any error: Spark's own pickler works too.
+    except Exception as error:  # Spark uses its own pickler instead.
         _log.warning(
             "Spark passes states to Python with Spark's own pickler, which is slower: "
             "%r",
@@ -336,7 +345,7 @@ def _use_bytes_pickler(spark: SparkSession) -> None:
 
 
 def _search_no_packages(spark: SparkSession) -> None:
-    """Make Spark assume that no installed package has a data source.
+    """Make Spark assume that no installed Python package provides a data source.
 
     Otherwise, each start of a query starts two Python processes that search for data
     sources.
@@ -355,7 +364,7 @@ def _started(builder: SparkSession.Builder, master: str | None) -> SparkSession:
     except Py4JJavaError as error:
         cause = cause_of(error)
         if "stopped SparkContext" in cause:
-            # Spark ends the context if no master answers.
+            # Spark stops its context if no master answers.
             cause = "what listens there does not answer as a master of this Spark"
         message = f"Spark cannot start on {master} ({cause}): check --master"
         raise JobFailed(message, unreachable=True) from error

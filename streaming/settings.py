@@ -22,27 +22,33 @@ from sds_core.observer.channel_table import ChannelTable
 from streaming.master import LOCAL, is_local
 
 if TYPE_CHECKING:
-    # The import loads numpy, and every command reads these settings.
+    # At runtime, this import would load numpy in every command.
     from sds_core.observer.settings_table import Values
 
 EARLIEST = "earliest"
 LATEST = "latest"
 
 LABEL_BUDGET = 200
-"""Number of channels that have a metric label of their own (docs/figures.md)."""
+"""Default of the maximum number of channels that have their own metric label.
+
+See docs/figures.md.
+"""
 
 FORGET_DAYS = 7
-"""Days of silence after which a channel is forgotten (docs/channels.md)."""
+"""Default number of days of silence after which a channel is forgotten.
+
+See docs/channels.md.
+"""
 
 READ_TASKS = 2
-"""Number of workers that read at the same time on one machine."""
+"""Default number of workers that read at the same time in a job on one machine."""
 
 COMMIT_GROUP = "sds-monitor"
-"""Consumer group under which offsets are committed for other tools."""
+"""Default consumer group of the committed offsets, which only other tools read."""
 
 
 class Part(NamedTuple):
-    """Row limit of a batch until the checkpoint has read `until` records."""
+    """A batch has at most `rows` rows until the checkpoint has read `until` records."""
 
     until: int
     rows: int
@@ -50,11 +56,11 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Records of failed batches, which are read in smaller batches.
+    """Ranges of records whose batches failed, so that they are read in smaller batches.
 
-    If one part contains another part, the inner part has smaller batches. `begin` is
-    the position at which the checkpoint's first batch starts, as `Position.to_json`
-    returns it; None if a batch was finished.
+    If one range contains another range, the batches of the inner range are smaller. If
+    the checkpoint has no finished batch, `begin` is the position at which its first
+    batch starts, as `Position.to_json` returns it. Otherwise, `begin` is None.
     """
 
     parts: tuple[Part, ...]
@@ -66,10 +72,12 @@ class BatchLimits:
     """Upper limits of one batch.
 
     Attributes:
-        rows: Number of Kafka records. A batch has about 0.4 s of fixed cost, so large
-            batches catch up fastest (docs/architecture.md).
+        rows: Number of Kafka records. Every batch takes about 0.4 s, in addition to the
+            time for its records. A job with a large lag therefore catches up fastest
+            with large batches (docs/architecture.md).
         size_bytes: Bytes of keys, values and headers, estimated from the mean size of
-            the next records.
+            the next unread records.
+        parts: Smaller limits for the records of failed batches.
     """
 
     rows: int = 300_000
@@ -77,7 +85,7 @@ class BatchLimits:
     parts: Parts | None = None
 
     def rows_after(self, records: int) -> int:
-        """Return the row limit of the next batch, after `records` records were read."""
+        """Return the next row limit of a checkpoint that has read `records` records."""
         parts = () if self.parts is None else self.parts.parts
         rows = [part.rows for part in parts if records < part.until]
         return min([self.rows, *rows])
@@ -85,9 +93,9 @@ class BatchLimits:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Record times [first_ms, last_ms], Unix ms; the reader skips other records.
+    """Range of record times, Unix ms; the reader skips records outside the range.
 
-    The clock of the job does not pass `last_ms`.
+    Both ends belong to the range. The job's clock does not advance beyond `last_ms`.
     """
 
     first_ms: int
@@ -103,13 +111,14 @@ class SourceSettings:
     """Settings of the reader, on the driver and in the workers.
 
     Attributes:
-        start: ``earliest``, ``latest`` or a Unix time in ms: where a new checkpoint
-            starts to read.
-        tasks: Number of workers that read at the same time; 0 for the session's number
-            of cores.
+        start: Where a new checkpoint starts to read: ``earliest``, ``latest`` or a Unix
+            time in ms.
+        tasks: Number of workers that read at the same time. If it is 0, one worker per
+            core of the session reads.
         skip_lost: Whether the job continues if Kafka deletes unread records. The job
             counts the deleted records.
-        window: Record times to read, for a job that ends; replaces `start`.
+        window: Range of record times that a job reads before it ends. If None, the
+            times are not limited; otherwise, `start` has no effect.
         requests: File with requests to forget views (`streaming.ledger.view_register`).
     """
 
@@ -131,8 +140,8 @@ class SessionSettings:
         master: URL of the Spark master; None if ``spark-submit`` has started this
             program and sets the master.
         shuffle_partitions: Number of partitions of the state, which the first batch of
-            a checkpoint fixes. None: the number of cores, because each partition costs
-            memory and time in every batch.
+            a checkpoint fixes. If None, it is the number of cores. More partitions
+            would cost memory and time in every batch.
     """
 
     master: str | None = LOCAL
@@ -140,7 +149,7 @@ class SessionSettings:
 
     @property
     def is_cluster(self) -> bool:
-        """Whether other machines may do the work."""
+        """Whether the session's tasks may run on other machines."""
         return self.master is None or not is_local(self.master)
 
 
@@ -167,10 +176,10 @@ class JobSettings:
         report_detail: Whether every definite acknowledgement is stored for the report.
         dead_letter_topic: Topic for undecodable records; None to only count them.
         group: Consumer group to which offsets are committed; None for no commits.
-        history: If None, the ledger keeps incidents, and the per-minute aggregates of
-            the last hour.
-        channel_table: Settings of channels at startup.
-        observer: The model's settings that the operator gives. The first start of a
+        history: Settings of the history; None for no history. Without a history, the
+            ledger keeps incidents, and the per-minute aggregates of the last hour.
+        channel_table: Settings of individual channels, as read at startup.
+        observer: Settings of the model that the operator gives. The first job on a
             checkpoint fixes all settings of the model.
         forget_days: Days of silence, in event time, after which a channel is forgotten;
             0 for never.
