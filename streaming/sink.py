@@ -1,4 +1,4 @@
-"""Commits the rows of the stateful operator: to the ledger, then to the board."""
+"""Commits the stateful operator's rows, first to the ledger, then to the board."""
 
 from __future__ import annotations
 
@@ -25,18 +25,22 @@ from streaming.ledger.stores import Stores
 from streaming.ledger.view_register import ForgottenView
 
 _HOLES_KNOWN_AFTER_MS = 60_000
-"""Event time from the start of a capture gap until the tap's totals contain the gap."""
+"""Maximum time from the start of a capture gap until the tap's totals contain the gap.
+
+Event time, ms.
+"""
 
 
 class _Output(NamedTuple):
-    """The rows of a batch, sorted.
+    """The rows of a batch, divided by their use.
 
     Attributes:
         clock_ms: Admission time T, Unix ms.
-        totals: Encoded totals by key of a view.
-        gone: Keys of views that are forgotten and have not returned.
+        totals: Encoded totals of each view, by the view's key.
+        gone: Keys of views that the batch forgot, and that did not return in the batch.
         leaving: Prefix of a kind -> outlet -> name of a view or group -> events.
-        ended: Views that were forgotten, whether or not they have returned.
+        ended: Kind, name and last event of each view that the batch forgot, even if the
+            view returned in the batch.
     """
 
     clock_ms: int
@@ -47,17 +51,20 @@ class _Output(NamedTuple):
 
 
 class Sink:
-    """Writes each batch's output; writing it twice changes nothing.
+    """Writes the output of each batch; if Spark repeats a batch, nothing changes.
 
     Args:
-        board: Receives the totals. The board has the T of the newest committed batch.
+        board: Receives the totals. At first, its snapshot must have the admission time
+            T of the newest committed batch.
         dead_letters: Receives the undecodable records; None to only count them.
-        position_of: Returns all values that determine the rows of a planned batch.
-        sync: Makes Spark's writes durable before the ledger's commit; otherwise a power
-            failure could lose batches that the ledger has.
+        position_of: Returns, for the number of a planned batch, a text with all values
+            that determine the batch's rows.
+        sync: Makes Spark's writes durable. The sink calls it before the ledger's
+            commit. Otherwise, after a power failure, Spark could lack batches that the
+            ledger contains.
 
     Raises:
-        ValueError: A kind has no store.
+        ValueError: `stores` has no store for a kind with findings.
     """
 
     def __init__(
@@ -92,23 +99,24 @@ class Sink:
         # A single action reads the whole output, because Spark fails a batch that is
         # only partly consumed.
         rows = output.collect()
-        # Spark has written the state of this batch, and the commit of the previous
-        # batch.
+        # At this point, Spark has written the state of this batch. Spark has also
+        # written its commit of the previous batch.
         self._sync()
         self.take(rows, batch_id)
 
     def take(self, rows: Sequence[Row], batch_id: int) -> None:
-        """Commit a batch of rows of `fold.OUTPUT_SCHEMA`.
+        """Commit the rows of one batch; they have the schema `fold.OUTPUT_SCHEMA`.
 
         - First, undecodable records are copied to the dead-letter topic.
         - Then one transaction of the ledger stores the rows of all other kinds, and
-          marks incidents that coincide with a capture gap. The taps' totals after this
-          batch show the gaps.
+          marks incidents that coincide with a capture gap. The capture gaps are taken
+          from the totals of the taps, as they are after this batch.
         - Then the board gets the totals.
 
-        If the process ends before Spark records its commit, Spark repeats the batch.
-        A repetition does no harm: dead letters carry the offset of their record, the
-        ledger knows the batch, and the board has absolute totals.
+        If the process ends before Spark records its own commit of the batch, Spark
+        repeats the batch. A repetition does no harm. Dead letters carry the offset of
+        their original record, the ledger recognises the batch, and the board gets
+        absolute totals, not increments.
         """
         output = self._sorted(rows)
         position = self._position_of(batch_id)
@@ -127,7 +135,10 @@ class Sink:
         self._board.publish(following)
 
     def prime(self, packed: dict[str, bytes]) -> None:
-        """Publish the encoded totals of all views of a checkpoint, by key."""
+        """Publish all views of a checkpoint.
+
+        `packed` has the encoded totals of each view, by the view's key.
+        """
         self._board.publish(self._following(self._board.read(packed), ()))
         for prefix, labels in self._stores.labels.items():
             labels.vacate(self._board.names(prefix))
@@ -166,8 +177,8 @@ class Sink:
             if kind.grouping is not None:
                 minutes = stores.groups.join(kind, minutes)
             store.recent.record(minutes)
-            # Without a history, nothing would delete per-minute aggregates from the
-            # outbox.
+            # `record_minutes` adds per-minute aggregates to the outbox. Without a
+            # history, nothing would delete them from it.
             if stores.with_history:
                 store.findings.record_minutes(minutes)
         for kind, name, _ in output.ended:
@@ -208,8 +219,9 @@ class Sink:
     ) -> FollowingViews:
         table = self._board.snapshot.table
         for prefix, ledger in self._stores.labels.items():
-            # A view in `other` stays there while the process lives, even if the channel
-            # table changes, because no exported counter may fall.
+            # If a view is counted in the metric series `other`, it stays in this series
+            # until the process ends, even if the channel table changes. Otherwise, the
+            # counters of `other` would decrease.
             known = self._board.names(prefix)
             new = sorted({name for name in fresh[prefix] if name not in known})
             if self._kinds.of(prefix).in_channel_table:
@@ -246,7 +258,8 @@ def _sort(event: Any, kind: AnyKind, name: str, output: _Output) -> None:
     outlet = kind.outlets[type(event)]
     if outlet is Outlet.FORGOTTEN:
         output.ended.append((kind, name, event))
-        # Details are stored by name, so a returned view must not keep its old details.
+        # Details are stored by the view's name. If a new view gets this name, it must
+        # not get the details of the forgotten view.
         by_outlet[Outlet.DETAILS].pop(name, None)
     elif kind.grouping is None or outlet is Outlet.MINUTES:
         by_outlet[outlet].setdefault(name, []).append(event)

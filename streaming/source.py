@@ -1,7 +1,8 @@
-"""Spark data source ``sds-frames``: reads ranges of Kafka offsets, returns digests.
+"""Spark data source ``sds-frames``: reads Kafka records and returns digests of them.
 
-Python workers read and decode, so that only one compact row per channel, tap and chunk
-reaches the JVM (docs/architecture.md, decision 2).
+Spark's Python workers read and decode the records. The JVM gets only compact rows: for
+each chunk of records, one row per channel and one row per tap (docs/architecture.md,
+decision 2).
 """
 
 from __future__ import annotations
@@ -46,12 +47,15 @@ _ARROW_SCHEMA = pa.schema(
 _SAMPLE_RECORDS = 20
 
 _LEAST_PASSED_BYTES = 8 * 1024 * 1024
-"""A worker's output in a batch may always be this large, so that any record fits."""
+"""A worker may yield at least this many bytes in a batch, so that any record fits.
+
+If the size limit of batches is greater, the worker may yield up to that limit.
+"""
 
 _SMALL_BATCH_RECORDS = 64
-"""Maximum size of a batch that a single worker reads.
+"""A batch with at most this number of records is read by a single worker.
 
-Reading such a batch takes 10 ms, which is also the overhead of another task.
+The read takes 10 ms. A second task would add an overhead of as much time.
 """
 
 
@@ -59,8 +63,9 @@ Reading such a batch takes 10 ms, which is also the overhead of another task.
 class ReadRange:
     """One partition's share of a batch.
 
-    `clock_ms` is the partition's clock before the offsets, Unix ms. `held` is the end
-    of the partition at the admission. `look` is an earlier look at the partition's end.
+    `clock_ms` is the partition's clock before the first of the `offsets`, Unix ms.
+    `held` is the partition's end when the batch was planned. `look` is the partition's
+    end at an earlier wall time.
     """
 
     offsets: OffsetRange
@@ -70,7 +75,11 @@ class ReadRange:
 
     @property
     def behind(self) -> OffsetRange:
-        """Offsets after the range; their records limit when the range was written."""
+        """Offsets that follow the range, at most `LOOKAHEAD`.
+
+        The times of the records there show when records of the range were written at
+        the latest.
+        """
         end = self.offsets.end
         last = min(self.held, end + LOOKAHEAD)
         return OffsetRange(self.offsets.partition, end, max(end, last))
@@ -83,9 +92,10 @@ class ReadTask(InputPartition):
     Attributes:
         clock_ms: The batch's admission time T, Unix ms.
         admitted_ms: Wall time of the batch's admission, Unix ms.
-        carries_clock: Whether the part also yields the row with T. The row moves the
-            watermark even if nothing was read.
-        requests: Further rows that the part yields (`streaming.ledger.view_register`).
+        carries_clock: Whether the part also yields the clock row, which contains T.
+            This row moves Spark's watermark even if the batch has no records.
+        requests: Requests to forget or review views, as rows that the part also yields
+            (`streaming.ledger.view_register`).
     """
 
     ranges: Sequence[ReadRange]
@@ -100,9 +110,9 @@ def make_source(
 ) -> type[DataSource]:
     """Make the data source that Spark registers under the name `FORMAT`.
 
-    Settings and protocols go to Spark's Python workers with the reader. Settings are
-    not options, because Spark prints plans with their options. The workers must be able
-    to import all modules of the protocols.
+    Spark sends the reader, with the settings and the protocols, to its Python workers.
+    The settings are not options of the data source, because Spark prints these options
+    in its plans. The workers must be able to import all modules of the protocols.
     """
     registered = without_figures(protocols)
 
@@ -128,7 +138,7 @@ def make_source(
 def read_frames(
     spark: SparkSession, settings: SourceSettings, protocols: Iterable[AnyProtocol]
 ) -> DataFrame:
-    """Return the streaming rows of a source that is made from the settings."""
+    """Make a data source with these settings; return its rows as a stream."""
     spark.dataSource.register(make_source(settings, protocols))
     return spark.readStream.format(FORMAT).load()
 
@@ -144,14 +154,15 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target: Target | None = None
         self._offsets: TopicOffsets | None = None
         self._register: ViewRegister | None = None
-        # The last position at which a plan found no unread records, and the wall time
-        # of this plan.
+        # For the last plan that found no unread records: the position at which it
+        # began, and its wall time, Unix ms.
         self._quiet: tuple[Position | None, int] = (None, 0)
-        # Number of records in batches that were planned before their topic was deleted.
+        # Number of records that cannot be read, because their topic was recreated after
+        # their batch was planned. The next planned position counts them as skipped.
         self._unreadable = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for the workers, without the driver's connections."""
+        """Return what the workers get: all attributes but the driver's connections."""
         return self.__dict__ | {"_offsets": None, "_register": None}
 
     def check(self, start: Position) -> None:
@@ -177,7 +188,8 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 found = offsets.first_at_or_after(partitions, start)
             firsts = {p: found[p].offset if p in found else ends[p] for p in partitions}
         return Position(
-            # A window has no records before its first time.
+            # Records before the window are ignored, so T can begin at the window's
+            # first time.
             clock_ms=0 if window is None else window.first_ms,
             partitions={p: PartitionPosition(first) for p, first in firsts.items()},
             topic_id=topic.id,
@@ -185,7 +197,7 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @hand_over
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """End of the next batch; the start itself if no records are new."""
+        """End of the next batch; `start` if no records or requests are new."""
         position = Position.from_json(start)
         now_ms = _wall_ms()
         after, quiet_ms = self._quiet
@@ -204,14 +216,15 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @hand_over
     def prepareForTriggerAvailableNow(self) -> None:
-        """Set the target: the current end of the topic."""
+        """Set where the run ends: at the topic's current end, or after the window."""
         self._target = self._admission().target()
 
     @hand_over
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[ReadTask]:
-        """Divide a batch among the workers; each partition goes to one worker.
+        """Divide a batch among the workers.
 
-        If a batch was planned before its topic was deleted, the batch reads nothing.
+        A Kafka partition is never divided between workers. If a topic was recreated
+        after the batch was planned, the batch reads nothing from this topic.
         """
         planned = Position.from_json(end)
         ranges = _ranges(Position.from_json(start), planned)
@@ -237,7 +250,7 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @hand_over
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Read and digest one worker's share."""
+        """Read one worker's share of a batch; yield digests of its records."""
         assert isinstance(partition, ReadTask)  # noqa: S101 - one of `partitions`
         task = partition
         if task.carries_clock:
@@ -272,7 +285,11 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 yield passed(chunk)
 
     def _settled(self, task: ReadTask) -> Iterator[tuple[RawRecord, int]]:
-        """Records of a share, each with its latest possible write time, Unix ms."""
+        """Yield the records of a worker's share, in order of each partition's offsets.
+
+        Each record comes with the latest time at which it may have been written to
+        Kafka, Unix ms.
+        """
         foresights = {
             wanted.offsets.partition: Foresight[RawRecord](
                 wanted.clock_ms, task.admitted_ms, wanted.look
@@ -302,8 +319,8 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if record.timestamp_ms > window.last_ms and not is_future(
             record.timestamp_ms, written_ms
         ):
-            # Records of the window that follow this record are late, whether or not the
-            # same batch reads them.
+            # This record is later than the window. If records of the window follow it
+            # in the partition, they count as late, even if another batch reads them.
             chunk.clock_ms = max(chunk.clock_ms, window.last_ms)
         return False
 
@@ -391,8 +408,8 @@ def _size(wanted: ReadRange) -> int:
 
 
 def _record_batch(rows: Sequence[DigestRow], clock_ms: int) -> pa.RecordBatch:
-    # Before the first record that counts, T is 0. Spark's watermark also begins with 0,
-    # and with T = 0, Spark would drop the rows of dead letters as late.
+    # T is 0 until a record advances it. Spark's watermark also begins with 0, so Spark
+    # would drop rows with T = 0 as late, for example rows of dead letters.
     clock_ms = max(clock_ms, 1)
     return pa.RecordBatch.from_arrays(
         [
@@ -408,10 +425,11 @@ def _record_batch(rows: Sequence[DigestRow], clock_ms: int) -> pa.RecordBatch:
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """Stop Python's cyclic garbage collector from running.
+    """Pause Python's cyclic garbage collector while the block runs.
 
-    Records and digests have no reference cycles. Because a read makes many of them, the
-    collector would take up to half of the CPU time of a read.
+    Records and digests have no reference cycles, so the collector is not needed for
+    them. Because a read makes many of these objects, the collector would take up to
+    half of the CPU time of a read.
     """
     was_enabled = gc.isenabled()
     gc.disable()

@@ -1,9 +1,10 @@
 """Checks the files that hold the state of a checkpoint.
 
 ``state/0/P`` holds partition P of the state. ``V.changelog`` has the changes that batch
-V - 1 made. Some versions have a snapshot of RocksDB, ``V.zip``, with its large files in
-``SSTs``. To read version V, Spark takes the newest undamaged snapshot up to V, if any,
-and the changelogs after it.
+V - 1 made. Some versions have a snapshot of RocksDB: ``V.zip``, and large files in the
+directory ``SSTs``. To read version V, Spark loads the newest undamaged snapshot of a
+version up to V, if any. Spark then applies the changelogs of the later versions up to
+V.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ from streaming.damage import DamagedCheckpoint, check_file, decoding
 
 _COMPRESSED = b"LZ4Block"
 _COMPRESSED_END = bytes(12)
-"""First and last bytes of a compressed changelog; the last block has only zeros."""
+"""First bytes and last bytes of a compressed changelog.
+
+The last bytes are the lengths and the checksum of an empty block.
+"""
 
 
 _BAD_ZIP = (
@@ -28,8 +32,8 @@ _BAD_ZIP = (
     zlib.error,
     EOFError,
     LookupError,
-    # A damaged byte may look like a version or an encryption that Python does not
-    # support.
+    # Raised if a damaged byte looks like a zip version that Python does not support, or
+    # like a mark of an encrypted file.
     RuntimeError,
     ValueError,
 )
@@ -50,7 +54,9 @@ class _SnapshotMetadata(msgspec.Struct, rename="camel"):
 
 
 def check_state(checkpoint: Path, log: BatchLog) -> None:
-    """Check quickly that no file is missing, and that changelogs are valid.
+    """Check that no needed file is missing, and that changelogs are valid.
+
+    To be quick, this check does not open snapshots.
 
     Raises:
         DamagedCheckpoint: A file is missing or damaged.
@@ -77,7 +83,7 @@ def check_state(checkpoint: Path, log: BatchLog) -> None:
 
 
 def find_damaged_snapshot(checkpoint: Path, log: BatchLog) -> DamagedCheckpoint | None:
-    """Return the damage of one snapshot that Spark reads; None if all are valid."""
+    """Return the first damage in a snapshot that Spark reads; None if all are valid."""
     for snapshot in _newest_snapshots(checkpoint, log):
         try:
             _check_snapshot(snapshot)
@@ -87,12 +93,16 @@ def find_damaged_snapshot(checkpoint: Path, log: BatchLog) -> DamagedCheckpoint 
 
 
 def tables_without_checksum(checkpoint: Path, log: BatchLog) -> Iterator[Path]:
-    """Yield large files that have no checksum, from the snapshots that Spark reads."""
+    """Yield the snapshots' large files that have no checksum file.
+
+    Only the snapshots that Spark reads are searched.
+    """
     for snapshot in _newest_snapshots(checkpoint, log):
         try:
             tables = _tables(snapshot)
         except (OSError, DamagedCheckpoint):
-            # If a snapshot is damaged, Spark uses older files.
+            # Spark does not read a damaged snapshot. Spark reads an older snapshot, if
+            # any, and changelogs instead.
             continue
         for table, _ in tables:
             if table.exists() and not table.with_name(f".{table.name}.crc").exists():
@@ -100,10 +110,10 @@ def tables_without_checksum(checkpoint: Path, log: BatchLog) -> Iterator[Path]:
 
 
 def _newest_snapshots(checkpoint: Path, log: BatchLog) -> Iterator[Path]:
-    """Yield the newest snapshot of each partition that has one.
+    """Yield the newest snapshot of each state partition that has a snapshot.
 
-    The snapshot of an uncommitted batch is omitted, because Spark writes the snapshot
-    again.
+    If an uncommitted batch has written a snapshot, this snapshot is ignored, because
+    Spark repeats the batch and writes the snapshot again.
     """
     version = 0 if log.committed is None else log.committed + 1
     for partition in range(log.state_partitions):

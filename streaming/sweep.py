@@ -24,21 +24,22 @@ from streaming.executors import has_executors, wait_for_executor
 from streaming.failure import JobFailed, cause_of
 
 _IN_FLIGHT: Final = 128
-"""Maximum number of concurrent runs; a usual cluster has fewer cores."""
+"""Maximum number of concurrent runs; greater than the core count of usual clusters."""
 _LOOK_S: Final = 0.5
 
 
 def sweep(
     spark: SparkSession, runs: Iterable[Run], ending: threading.Event
 ) -> Iterator[Finished]:
-    """Yield each run when it is finished, in any order.
+    """Simulate runs; yield the result of each run when the run is finished.
 
-    The caller must sort `runs`, the longest first: they start in this order.
+    Runs start in the given order, so the caller must put the longest runs first. Runs
+    may finish in any order.
 
-    If `ending` is set, runs that are not finished are cancelled.
+    When `ending` is set, all runs that are not finished are cancelled.
 
     Raises:
-        JobFailed: The cluster gives no executor, or a run failed.
+        JobFailed: The cluster provides no executor, or a run failed.
     """
     context = spark.sparkContext
     if has_executors(spark):

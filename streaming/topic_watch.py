@@ -1,7 +1,8 @@
 """Asks Kafka every second for the end of the topic, in a separate thread.
 
-While Kafka is unreachable, the job can thus report the silence, and can be ended. The
-thread outlives the query, which is restarted when Kafka answers.
+Because the thread is separate, the job can report that Kafka does not answer, and the
+user can end the job in this time. The thread continues when a query fails. The query is
+restarted when Kafka answers again.
 """
 
 from __future__ import annotations
@@ -32,14 +33,20 @@ from streaming.clock_check import ClockCheck
 from streaming.position import Position
 
 WITHHELD_S = 60.0
-"""Time after which an open transaction counts as hanging, s: the usual time limit."""
+"""Time after which an open transaction counts as hanging, seconds.
+
+Producers usually have this time limit for a transaction.
+"""
 
 _log = logging.getLogger("sds-monitor")
 
 _EVERY_S = 1.0
 
 _SAMPLE_ANSWERS = 5
-"""Number of answers between two reads of new records: about one heartbeat interval."""
+"""New records are read each time that Kafka has answered this number of requests.
+
+These requests take about one heartbeat interval.
+"""
 
 _LONGEST_WAIT_S = 5.0
 """Maximum time between two requests while Kafka does not answer, seconds."""
@@ -48,7 +55,10 @@ _ANSWER_S = 10.0
 """Maximum wait for an answer, seconds."""
 
 _REFUSALS = 3
-"""Number of consecutive refusals that are final; a closing broker may also refuse."""
+"""After this number of consecutive refusals of a step, the refusal counts as final.
+
+Fewer refusals may come from a broker that is shutting down.
+"""
 
 _END_S = 5.0
 """Maximum wait for the thread's end, seconds."""
@@ -57,19 +67,21 @@ _NO_END = "the end of the topic cannot be read"
 _NO_COMPARISON = "clocks cannot be compared with Kafka's"
 _NO_SAMPLE = "new records cannot be read to compare the clocks of taps"
 _NO_COMMIT = "offsets cannot be committed"
-"""Texts for the log if a step fails."""
+"""Messages for the log, one for each step of the thread that can fail."""
 
 
 class Withheld:
-    """Counts the records that open transactions have withheld for a minute or longer.
+    """Counts records that cannot be read because a transaction hangs.
 
-    A reader of committed records receives nothing after the first record of an open
-    transaction. A hanging transaction stays open forever, so the topic seems silent.
+    A transaction hangs if it has been open for `WITHHELD_S` or longer. Until a
+    transaction ends, a reader of committed records receives neither its records nor any
+    later records of the partition. A hanging transaction may never end, so the
+    partition seems silent.
     """
 
     def __init__(self) -> None:
-        # Partition -> offset of its open transaction, and the time of the discovery,
-        # monotonic s.
+        # Partition -> offset where its open transaction begins, and the monotonic time
+        # at which `observe` first found this offset, seconds.
         self._stable: dict[int, tuple[int, float]] = {}
         self._count = 0
 
@@ -112,11 +124,12 @@ class Withheld:
 
 
 class TopicEnds(NamedTuple):
-    """How far the topic reached at a wall time, Unix ms, by partition.
+    """The end of each partition of the topic at the wall time `wall_ms`, Unix ms.
 
     Attributes:
-        ends: Offset after the last record that a reader of committed records can get.
-        written: Offset after the last record, whether committed or not.
+        ends: Offset after the last record that a reader of committed records can
+            receive, by partition.
+        written: Offset after the last record, committed or not, by partition.
     """
 
     wall_ms: int
@@ -130,8 +143,8 @@ class TopicWatch:
 
     The thread publishes the lag and the time of each answer. The thread also compares
     this machine's clock with the clocks of Kafka and of the taps, and commits offsets.
-    The thread closes `offsets` and `tail`, which no other part uses. Before the first
-    answer, `ends` is None.
+    The thread closes `offsets` and `tail`, so the caller must not use them. Before
+    Kafka's first answer, `ends` is None.
     """
 
     def __init__(
@@ -161,20 +174,24 @@ class TopicWatch:
         self._thread.start()
 
     def close(self) -> None:
-        """Commit remaining offsets, if Kafka answers, and end the thread."""
+        """End the thread; before it ends, it commits new offsets if Kafka answers."""
         self._ending.set()
         self._thread.join(_END_S)
 
     def follow(self, position: Position | None) -> None:
-        """Measure the lag from the end of a batch, and commit its offsets soon."""
+        """Set the position up to which the job has read; None if unknown.
+
+        The lag is measured from this position. The thread commits its offsets soon.
+        """
         self._position = position
         self._board.set_job(**self._lag())
 
     def check(self) -> None:
-        """Raise the thread's error if every further request would raise it again.
+        """Raise an error if the thread's further requests would fail in the same way.
 
         Raises:
-            connectors.kafka.settings.KafkaRefused: A broker refuses the client.
+            connectors.kafka.settings.KafkaRefused: A broker has refused the client
+                several times in succession.
         """
         if self._refusal is not None:
             raise self._refusal
@@ -185,8 +202,8 @@ class TopicWatch:
         while not self._ending.wait(wait_s):
             answers = self._attempt(self._measure, _NO_END)
             if answers:
-                # If a step fails, the remaining steps are skipped, because their waits
-                # would delay the next request.
+                # If a step fails, the remaining steps are skipped. They might also wait
+                # for an answer, and so delay the next request for the topic's end.
                 _ = (
                     self._attempt(self._compare, _NO_COMPARISON)
                     and self._attempt(self._sample, _NO_SAMPLE)
@@ -200,10 +217,13 @@ class TopicWatch:
         self._tail.close()
 
     def _attempt(self, step: Callable[[], None], failed: str) -> bool:
-        """Execute a step; return whether it succeeded. The board shows a failure."""
+        """Execute a step; return whether it succeeded.
+
+        If the step fails, the board gets the cause.
+        """
         try:
             step()
-        except Exception as error:  # Any error: the thread continues.
+        except Exception as error:  # The thread continues after any error.
             explained = isinstance(error, KafkaUnreachable | TopicMissing)
             if not explained and failed not in self._unexplained:
                 self._unexplained.add(failed)
@@ -222,8 +242,8 @@ class TopicWatch:
         try:
             partitions = self._offsets.partitions()
         except TopicMissing as error:
-            # Kafka has answered, although the topic is missing. The query ends with
-            # this error.
+            # If Kafka answers that the topic is missing, this counts as an answer. The
+            # query gets the same error and ends.
             known = self._board.snapshot.job.missing_topic
             missing = known or MissingTopic(error.topic, _wall_ms())
             self._note_answer(missing_topic=missing)
@@ -236,8 +256,8 @@ class TopicWatch:
         self.ends = TopicEnds(wall_ms, ends, newest, written)
         self._reached.append(self.ends)
         withheld = self._withheld.observe(ends, written, time.monotonic())
-        # The figures are set together. Otherwise, the old lag would seem fresh for a
-        # moment.
+        # The time of the answer and the new lag are set together. Otherwise, the old
+        # lag would seem fresh for a moment.
         self._note_answer(
             before is None or before.ends != ends,
             missing_topic=None,
@@ -253,15 +273,16 @@ class TopicWatch:
             max(0, topic.written.get(partition, 0) - offset)
             for partition, offset in position.next_offsets().items()
         )
-        # A record from the future does not move the clock, so the record causes no lag.
+        # A record from the future does not advance the job's clock, so it does not
+        # count as the topic's newest record.
         now_ms = _wall_ms()
         times = [at.timestamp_ms for at in topic.newest.values()]
         newest_ms = max((ms for ms in times if not is_future(ms, now_ms)), default=0)
         lag_s = max(0, newest_ms - position.clock_ms) / 1000
         return {
             "records_behind": behind,
-            # Before the first record, no clock exists from which the lag can be
-            # measured.
+            # The lag is measured from the job's clock, which is 0 before the first
+            # record.
             "event_time_lag_seconds": lag_s if position.clock_ms else None,
         }
 
@@ -298,8 +319,8 @@ class TopicWatch:
         self._board.set_job(kafka=answer, arrivals=arrivals, **figures)
 
     def _note_failure(self, error: Exception) -> None:
-        # Records that arrive during the failure are read late, so their time shows
-        # nothing about a tap's clock.
+        # If a record arrived while Kafka did not answer, the time of its arrival is
+        # unknown. Such a record cannot show whether a tap's clock is right.
         self._reached.clear()
         known = self._board.snapshot.job.kafka
         self._board.set_job(kafka=replace(known, cause=one_line(str(error))))
@@ -309,7 +330,7 @@ class TopicWatch:
 def watched_topic(
     kafka: KafkaSettings, board: Board, group: str | None
 ) -> Iterator[TopicWatch]:
-    """Watch a topic while the block runs, with the arguments of `TopicWatch`."""
+    """Run a `TopicWatch` while the block runs; it gets `board` and `group`."""
     brief = replace(kafka, timeout_s=min(kafka.timeout_s, _ANSWER_S))
     watch = TopicWatch(TopicOffsets(brief), TopicTail(brief), board, group)
     watch.start()

@@ -1,4 +1,4 @@
-"""Turns records into digests for a trace, in the same way as the job's reader."""
+"""Turns records into digests for a trace, in the same way as the job's reader does."""
 
 from __future__ import annotations
 
@@ -10,21 +10,24 @@ from streaming.chunk import Chunk
 _DEFAULT = DEFAULT_PROTOCOL.encode()
 
 _PASSED_RECORDS = 500
-"""The reader gets the digests after this many records: 10 MB with default filters."""
+"""After this number of records, the `TraceReader` gets their digests.
+
+With default filters, the records take 10 MB.
+"""
 
 
 class TraceFeed:
-    """Processes the records of the partitions that contain a channel.
+    """Processes the records of all partitions that may contain the traced channel.
 
-    The feed needs memory for `_PASSED_RECORDS` records, whatever the total number.
+    The feed needs memory for `_PASSED_RECORDS` records, even if it processes many more.
 
     Args:
         reader: Gets the digests.
         protocol: Name of the channel's protocol.
         key: Key of all records of the channel; None if the records may have several
             keys.
-        admitted_ms: Wall time, Unix ms, by which records from the future are
-            recognised.
+        admitted_ms: Wall time at which the records are read, Unix ms. Records far ahead
+            of it are from the future.
     """
 
     def __init__(
@@ -56,15 +59,16 @@ class TraceFeed:
             self._add(settled, written_ms)
 
     def admit(self, wall_ms: int) -> None:
-        """Process the next records as if they were read at this wall time, Unix ms.
+        """Set the wall time at which the next records are read, Unix ms.
 
-        Call `admit` after `traces`, when no record waits for later records.
+        The caller must have called `traces` after the last `add`, because `admit` drops
+        records that still wait for later records.
         """
         self._admitted_ms = wall_ms
         self._foresights.clear()
 
     def traces(self, clock_ms: int = 0) -> list[Trace]:
-        """Return the traces as of all added records.
+        """Return the traces that follow from all records added so far.
 
         The caller must have added all records up to `clock_ms`, event time in Unix ms.
         """
@@ -80,9 +84,10 @@ class TraceFeed:
         if self._concerns(record):
             self._records += 1
         elif record.value:
-            # A frame of another channel counts only for its tap and for the clock, as a
-            # dead letter does. It is not decoded, because decoding it would cost as
-            # much as a frame of the channel.
+            # A frame of another channel affects only its tap's figures and the clock. A
+            # record without a value has the same effect, so the value is removed.
+            # Otherwise, the frame would be decoded, which would take as much time as
+            # decoding a frame of the traced channel.
             record = record._replace(value=None)
         chunk = self._chunks[record.partition]
         chunk.add(record, written_ms)

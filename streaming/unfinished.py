@@ -1,9 +1,9 @@
-"""If a batch cannot be processed, plans smaller parts.
+"""Divides a batch into smaller batches if it cannot be processed.
 
-Spark repeats a planned, uncommitted batch exactly as it was planned. If one repetition
-has failed, every further start would fail in the same way. The batch is therefore
-planned again with an eighth of its records. Nothing of the batch was committed, so
-nothing is lost.
+If a batch was planned but not committed, Spark repeats it at the next start, exactly as
+planned. If this repetition fails too, every further start would fail in the same way.
+The job therefore plans a new batch with an eighth of the records. Nothing of the failed
+batch was committed, so nothing is lost.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ _PARTS = 8
 
 
 class Unfinished(msgspec.Struct, frozen=True):
-    """A planned, uncommitted batch, and how many consecutive starts have found it."""
+    """A batch that was planned but not committed.
+
+    `starts` is how many consecutive starts of the job have found the batch uncommitted.
+    """
 
     batch: int
     starts: int
@@ -33,9 +36,10 @@ class Unfinished(msgspec.Struct, frozen=True):
 
 
 def next_unfinished(log: BatchLog, before: Unfinished | None) -> Unfinished | None:
-    """Return what a start must know about a batch that was not committed.
+    """Return the batch that this start of the job finds uncommitted.
 
-    `before` is the result that the previous start has stored.
+    `before` is the result that the previous start stored. If all planned batches are
+    committed, `before` is returned.
     """
     if log.planned is None or log.planned == log.committed:
         return before
@@ -53,18 +57,19 @@ def next_unfinished(log: BatchLog, before: Unfinished | None) -> Unfinished | No
 
 
 def plan_again(checkpoint: Path, log: BatchLog, unfinished: Unfinished | None) -> None:
-    """Remove the plan of a batch that failed twice, if a smaller batch is possible.
+    """Remove the plan of a batch that failed twice, so that a smaller one is planned.
 
-    The caller must have locked the checkpoint, and stored the result of
-    `next_unfinished`.
+    If the batch has only one record, the plan stays. The caller must have locked the
+    checkpoint, and must have stored the result of `next_unfinished`.
     """
     if log.planned == log.committed or unfinished is None or unfinished.starts < 2:
         return
     if log.planned_records < 2 or unfinished.parts is None:
         return
     if log.committed is None:
-        # The state is removed before the plan. If the process were killed in between, a
-        # state without a planned batch would count as damage.
+        # The state must be removed before the plan. If the plan were removed first, and
+        # the process were then killed, a state without a planned batch would remain.
+        # Such a state counts as damage.
         shutil.rmtree(checkpoint / "state", ignore_errors=True)
     (checkpoint / "offsets" / str(log.planned)).unlink()
     _log.warning(

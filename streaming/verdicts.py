@@ -16,7 +16,8 @@ from streaming.damage import DamagedCheckpoint
 from streaming.ledger.verdicts import VerdictStore, kept_since_ms
 
 PAUSE_MS = 15_000
-"""If no observation is made for this wall time, ms, verdicts count as not shown."""
+"""If more wall time than this passes without an observation, ms, verdicts count as not
+shown in this time."""
 
 _EXPIRE_EVERY_MS = 3_600_000
 
@@ -24,10 +25,11 @@ _log = logging.getLogger("sds-monitor")
 
 
 class VerdictRecorder:
-    """Stores the verdicts that are shown while a job runs, by prefix of their kind.
+    """Stores the verdicts that are shown while a job runs.
 
-    If a change of taps or of the job affects all views, all views are processed;
-    otherwise, only changed views are processed.
+    `stores` has one store for each kind of view, by the kind's prefix. Usually, an
+    observation processes only the views that have changed. If a change of taps or of
+    the job can affect the verdict of every view, the observation processes all views.
     """
 
     def __init__(self, stores: Mapping[str, VerdictStore], board: Board) -> None:
@@ -35,8 +37,8 @@ class VerdictRecorder:
         self._board = board
         self._logs: dict[str, VerdictLog] = {}
         self._waiting: dict[str, list[tuple[str, ShownVerdict]]] = {}
-        # Before the first observation, this is the time of an earlier run's last
-        # observation.
+        # Time of the last observation, Unix ms. At first, it is the last observation of
+        # an earlier run; None if no earlier run has stored one.
         self._looked_ms: int | None = None
         for prefix, store in stores.items():
             observed_ms = store.observed_ms
@@ -53,13 +55,13 @@ class VerdictRecorder:
         self._fails = False
 
     def look(self, snapshot: Snapshot, now_ms: int, wall_ms: int | None = None) -> None:
-        """Store what is shown now; called about every second.
+        """Store the verdicts that are shown now; called about every second.
 
-        If the file cannot be written, the error is logged, and the rows wait for the
-        next call. `snapshot` has the figures that are shown, with verdicts that take
-        blindness into account. `now_ms` is the time of the page, Unix ms: wall time,
-        unless traffic is played. `wall_ms` is wall time, which reveals a pause of the
-        process; None if equal to `now_ms`.
+        If the ledger cannot be written, the error is logged, and the rows are stored by
+        a later call. `snapshot` has the figures that are shown; its verdicts must take
+        blindness into account. `now_ms` is the time that the page shows, Unix ms: wall
+        time, or event time in a demo. `wall_ms` is always wall time, and reveals a
+        pause of the process; None if equal to `now_ms`.
         """
         if not (self._is_open and now_ms):
             return
@@ -92,8 +94,9 @@ class VerdictRecorder:
             is_judged = views is not raw[prefix].totals
             names = None
             if not (is_judged or prefix in self._judged):
-                # The snapshot may be older than the changes, so the changes of the
-                # previous call are processed again.
+                # The snapshot may have been made before the newest changes. The views
+                # that changed before the previous call may thus show their change only
+                # now, so they are processed again.
                 names = {*changed[prefix], *self._changed.get(prefix, ())}
             (self._judged.add if is_judged else self._judged.discard)(prefix)
             rows = log.observe(views, now_ms, snapshot.unwatched, names, paused)

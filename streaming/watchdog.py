@@ -1,9 +1,9 @@
 """Ends a query that makes no progress although Kafka answers.
 
-A query without progress waits for a process that never continues, and no client's time
-limit ends the wait. Spark ends the tasks of a stopped query, but a stop waits for the
-process that plans batches. This process is therefore killed, and the query restarts
-like any failed query.
+If a query makes no progress, it waits for a process that hangs, and no time limit of a
+client ends the wait. To stop a query, Spark ends the query's tasks, but then waits for
+the Python process that plans batches. The monitor therefore kills this process. The
+query restarts like any failed query.
 """
 
 from __future__ import annotations
@@ -18,25 +18,29 @@ from pyspark import SparkContext
 from streaming.failure import JobFailed
 
 STALL_S = 300.0
-"""Time without progress after which a query is ended, seconds; a batch takes less."""
+"""Time without progress after which a query is ended, seconds.
+
+A batch takes less time.
+"""
 
 _PAUSE_S = 30.0
-"""If more seconds than this lie between two checks, the process has paused."""
+"""If more seconds than this pass between two checks, the monitor was paused."""
 
 _SET_BACK_S = 5.0
-"""If the wall clock loses more seconds than this against the monotonic clock, the wall
-clock was set back."""
+"""The wall clock counts as set back if, between two checks, it falls behind the
+monotonic clock by more seconds than this."""
 
 _PLANNER = "pyspark.sql.streaming.python_streaming_source_runner"
-"""Module that Spark runs to plan batches."""
+"""Python module that Spark runs in a process of its own to plan batches."""
 
 
 class Watchdog:
     """Measures how long a query has made no progress while Kafka answered.
 
-    The watchdog also detects that the wall clock was set back. Before Spark plans the
-    next batch, it waits until a certain wall time; if the clock was set back, the wait
-    is too long. After `limit_s`, a query counts as stalled.
+    A query that makes no progress for `limit_s` seconds counts as stalled. The watchdog
+    also detects that the wall clock was set back. Before Spark plans the next batch,
+    Spark waits until a certain wall time. If the clock is set back, this wait becomes
+    too long.
     """
 
     def __init__(self, limit_s: float = STALL_S) -> None:
@@ -52,12 +56,12 @@ class Watchdog:
     def check(
         self, works: bool, knows_topic: bool, now_s: float, wall_s: float
     ) -> None:
-        """Check a query; called regularly.
+        """Check whether the query must be ended; called about every second.
 
         Args:
             works: See `streaming.progress.Progress.works`.
-            knows_topic: Whether Kafka answers and has the topic. If not, the query may
-                wait for the topic.
+            knows_topic: Whether Kafka answers and has the topic. If not, a query
+                without progress does not count as stalled.
             now_s: Time of a monotonic clock.
             wall_s: Wall time, Unix s.
 
@@ -75,8 +79,8 @@ class Watchdog:
                 "seconds have passed"
             )
             raise JobFailed(message, passes=True)
-        # After a pause of the process, for example for a backup, the idle time
-        # restarts.
+        # If this process was paused, for example during a backup of its machine, the
+        # time without progress is measured from 0 again.
         is_resumed = now_s - self._checked_s > _PAUSE_S
         self._checked_s = now_s
         if works or not knows_topic or is_resumed:
@@ -99,7 +103,7 @@ def end_planning() -> None:
 
 
 def planners() -> list[psutil.Process]:
-    """Return the Python processes that plan batches in Spark's JVM."""
+    """Return the Python processes that Spark's JVM has started to plan batches."""
     gateway: Any = SparkContext._gateway  # noqa: SLF001 - Spark has no other name for it
     if gateway is None:
         return []
@@ -108,7 +112,7 @@ def planners() -> list[psutil.Process]:
     found = []
     with suppress(psutil.NoSuchProcess):
         for process in psutil.Process(jvm).children(recursive=True):
-            # A worker may end at any time.
+            # Any process may end during this search.
             with suppress(psutil.NoSuchProcess):
                 if _PLANNER in process.cmdline():
                     found.append(process)

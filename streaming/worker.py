@@ -1,7 +1,7 @@
-"""Runs work in processes of the lowest priority, which cannot slow the job.
+"""Runs work in processes of the lowest priority, so that it cannot slow down the job.
 
-The order is sent to standard input, and the answer is read from standard output, both
-in MessagePack.
+A process reads an order from its standard input, and writes the answer to its standard
+output. Both are encoded in MessagePack.
 """
 
 from __future__ import annotations
@@ -31,12 +31,13 @@ Answer = TypeVar("Answer")
 class WorkFailed(Exception):
     """A worker gave no answer.
 
-    The message is the reason, as a predicate: for example, "took too long".
+    The message is the reason as a predicate without a subject: for example, "took too
+    long".
     """
 
 
 class Workers:
-    """Starts processes; `close` ends the processes that still run."""
+    """Starts worker processes; `close` ends the processes that still run."""
 
     def __init__(self) -> None:
         self._working: set[subprocess.Popen[bytes]] = set()
@@ -60,14 +61,15 @@ class Workers:
     ) -> Answer:
         """Start a process, send it an order, and return its answer.
 
-        The `command` calls `work`. MessagePack encodes the order. `kind` is the type of
-        the answer, and `environment` has further variables of the process.
+        `command` must start a program that calls `work`. The order is encoded in
+        MessagePack. `kind` is the type of the answer. `environment` has variables that
+        are added to the process's environment.
 
         Raises:
             WorkFailed: The process gave no answer.
         """
-        # The process has its own group, so Ctrl-C does not reach it. The monitor ends
-        # the process.
+        # The process has its own process group, so Ctrl-C in the terminal does not end
+        # it. The monitor ends it instead.
         try:
             worker = subprocess.Popen(  # noqa: S603 - fixed arguments
                 command,
@@ -96,7 +98,7 @@ class Workers:
             message = f"failed: {printable(why)}"
             raise WorkFailed(message) from error
         finally:
-            # If the process has ended, nothing happens.
+            # If the process has already ended, `kill` does nothing.
             worker.kill()
             worker.communicate()
             with self._lock:
@@ -104,13 +106,17 @@ class Workers:
 
 
 def work(kind: type[Order], answer: Callable[[Order], Any]) -> None:
-    """In a worker's process, answer the order on standard input."""
+    """Read an order from standard input, and write the answer to standard output.
+
+    A worker process calls this function.
+    """
     os.nice(_LOWEST_PRIORITY)
-    # If memory is short, Linux ends this process before the driver.
+    # With this score, Linux ends this process before the driver if memory is short.
     with suppress(OSError):
         _OOM_SCORE.write_text("1000", encoding="ascii")
     content = sys.stdin.buffer.read()
     limit_s, order = msgspec.msgpack.decode(content, type=tuple[float, kind])  # type: ignore[valid-type]
-    # If the monitor is killed, it cannot end this process, so an alarm does.
+    # After the time limit, an alarm ends this process, even if the monitor was killed
+    # and cannot end it.
     signal.alarm(math.ceil(limit_s))
     sys.stdout.buffer.write(msgspec.msgpack.encode(answer(order)))

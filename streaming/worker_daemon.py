@@ -1,8 +1,9 @@
-"""Daemon of Spark's Python workers that imports their common modules once.
+"""Daemon that forks Spark's Python workers; it imports their common modules only once.
 
-Each of Spark's own workers takes a second of CPU time and 80 MB for these imports, and
-collects garbage for 60 ms after every task. Here the modules are loaded before the
-fork, and their objects are frozen and shared.
+With Spark's own daemon, each worker takes a second of CPU time and 80 MB for these
+imports, and collects garbage for 60 ms after every task. This daemon loads the modules
+before it forks workers, so the workers share the modules' objects. The objects are
+frozen, so the garbage collector skips them.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ from __future__ import annotations
 import gc
 import os
 
-# A fork has only the thread that forks, so no other thread may be started before a
-# fork.
+# A forked process has only the thread that called fork, so the daemon must not have
+# other threads. These variables prevent threads of OpenBLAS and Arrow.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")
 
 import pandas as pd
-import pyspark.worker  # loaded here, not in the first task
+import pyspark.worker  # loaded before the fork, not in the first task
 from pyspark import daemon
 from pyspark.sql.pandas import serializers
 
