@@ -37,7 +37,7 @@ class Stored:
     history: HistorySettings | None = None
 
     def find_incidents(self, query: IncidentQuery) -> list[ChannelIncident]:
-        """Matching incidents since the checkpoint's start, the newest finding first."""
+        """Matching incidents since the checkpoint was created, the last found first."""
         findings = self.store.findings
         recent = findings.find_incidents(query)
         before_ms = findings.forgotten_before_ms
@@ -47,8 +47,9 @@ class Stored:
             one.incident.found_ms >= before_ms for one in recent[-1:]
         ):
             return recent
-        # The history may have older versions of these incidents. The query may match an
-        # older version, but not the newest.
+        # The history may have older versions of the incidents in the ledger. An older
+        # version may match the query although the newest version does not, so all these
+        # incidents are ignored in the history.
         newest = findings.find_incidents(IncidentQuery(query.channel, query.kind))
         known = {(one.channel, one.incident.key) for one in recent + newest}
         limit = None if query.limit is None else query.limit + len(known)
@@ -72,15 +73,15 @@ class Stored:
     ) -> list[Row]:
         """Minutes of a channel that begin in [since_ms, until_ms), in order.
 
-        Each row must have these `fields`, in addition to key and ``told``; None means
-        all. Without a history, rows have only the growing figures
-        (`FigureTable.grown`).
+        `fields` are the figures that each row must have, in addition to its key and
+        ``told``; None means all figures. Without a history, rows have only the figures
+        `FigureTable.grown`.
         """
         findings, recent, _, tables = self.store
         if self.history is None:
             return recent.rows(channel, since_ms, until_ms)
-        # A row may move from the outbox to the files at any time, so the outbox is read
-        # first.
+        # The exporter may move a row from the outbox to the files at any time. The
+        # outbox is read first, so no row is missed.
         pending = [
             minute_row(one, tables.kind.published)
             for one in findings.pending(Destination.PARQUET, channel=channel)
@@ -109,9 +110,10 @@ class Stored:
     def find_verdicts(
         self, channels: Collection[str], since_ms: int, until_ms: int
     ) -> Mapping[str, Sequence[ShownVerdict]]:
-        """Rows with the verdicts that were shown between two wall times, in order.
+        """By channel, the verdicts that were shown between two wall times, in order.
 
-        Times are Unix ms; the rows begin with the start of the first day.
+        Times are Unix ms. The result also has the earlier rows of the day of
+        `since_ms`.
         """
         findings, _, verdicts, tables = self.store
         recent = verdicts.find(channels, since_ms, until_ms)
@@ -137,5 +139,5 @@ class Stored:
         return found
 
     def verdicts_until_ms(self) -> int | None:
-        """When verdicts were last observed; see `VerdictStore.observed_ms`."""
+        """When verdicts were last observed, Unix ms; see `VerdictStore.observed_ms`."""
         return self.store.verdicts.observed_ms

@@ -1,4 +1,4 @@
-"""Addresses of Spark masters, which commands check before they load Spark."""
+"""Checks the address of a Spark master before a command loads Spark."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import socket
 from sds_core.text import shown
 
 LOCAL = "local[*]"
-"""All cores of this machine."""
+"""The master that uses all cores of this machine."""
 
 _KNOWN = re.compile(
     r"local(\[(\*|[1-9]\d*)(,\d+)?\])?|spark://[^/\s,]+:\d+(,[^/\s,]+:\d+)*"
@@ -20,17 +20,17 @@ _CONNECT_S = 5.0
 
 
 def is_submitted() -> bool:
-    """Whether ``spark-submit``, which sets the master, has started this program."""
+    """Whether ``spark-submit`` has started this program, and thus sets the master."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
 def is_local(master: str) -> bool:
-    """Whether all work is done on this machine, in a single JVM of Spark."""
+    """Whether Spark does all work on this machine, in a single JVM."""
     return master.startswith("local")
 
 
 def check_master(master: str) -> None:
-    """Check the form of an address.
+    """Check the form of a master's address.
 
     Raises:
         ValueError: Spark does not know this form.
@@ -44,11 +44,11 @@ def check_master(master: str) -> None:
 
 
 def find_unreachable(master: str) -> str | None:
-    """Return why no process listens at the address of a master; None if one does.
+    """Return why no process listens at the address of a master; None if one listens.
 
     Without this check, Spark would try to connect for a minute. Only standalone masters
-    are checked. The address must be valid. If the address names several masters, one
-    that listens suffices.
+    are checked; for any other master, the result is None. The address must be valid. If
+    it names several masters, it suffices that one of them listens.
     """
     if not master.startswith(_STANDALONE):
         return None

@@ -17,7 +17,7 @@ class DetailStore:
     def record(
         self, prefix: str, acknowledgements: Mapping[str, Iterable[Any]]
     ) -> None:
-        """Store acknowledgements (`Outlet.DETAILS`) of one kind, by name of view."""
+        """Store the acknowledgements (`Outlet.DETAILS`) of each view of one kind."""
         rows = [
             (prefix, name, one.message_id, one.t0_ms, one.latency_ms)
             for name, acknowledged in acknowledgements.items()
@@ -37,7 +37,7 @@ class DetailStore:
         )
 
     def latencies(self, prefix: str) -> dict[str, list[tuple[str, int]]]:
-        """Message ids and latencies, ms, by view, sorted by the first copy's time."""
+        """By view, message ids with latencies, ms, in order of the first copies."""
         found: dict[str, list[tuple[str, int]]] = {}
         for name, message_id, latency_ms in self._ledger.rows(
             "SELECT name, message_id, latency_ms FROM acknowledgements "

@@ -3,10 +3,10 @@
 The table ``incidents`` has the newest state of each recent incident. The *outbox* is a
 queue of rows for the lasting history (`connectors.history`): each change of an
 incident, each minute and each change of a shown verdict. The transaction that stores
-the change also adds the row, with the next sequence number (column ``told``). A row is
-deleted once every destination has confirmed it. Each destination thus gets every row at
-least once and in order. If several rows have the same key, the row with the highest
-number counts.
+the change also adds a row to the outbox, with the next sequence number (column
+``told``). When every destination has confirmed a row, the row is deleted. Each
+destination thus gets every row at least once and in order. If the history has several
+rows with the same key, the row with the highest sequence number counts.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from sds_core.observer.minutes import Minute
 from sds_core.observer.shown_verdicts import ShownVerdict
 from streaming.ledger.ledger import Ledger
 
-# A known incident keeps its mark (`tap_hole`).
+# If the incident is stored already, its mark (`tap_hole`) stays unchanged.
 _STORE_INCIDENT = """
 INSERT INTO incidents VALUES (?, ?, ?, ?, ?, ?, FALSE, ?)
 ON CONFLICT DO UPDATE SET
@@ -53,9 +53,9 @@ WHERE (prefix, name, kind, message_id) = (?, ?, ?, ?)
 QUEUE = """
 INSERT INTO outbox (prefix, name, finding, tap_hole) VALUES (?, ?, ?, FALSE)
 """
-"""Adds a finding that is not an incident to the outbox."""
+"""Adds a minute or a shown verdict to the outbox."""
 
-# An incident that the Parquet files do not have yet must stay.
+# An incident stays until the Parquet files have its latest change.
 _FORGET_INCIDENTS = """
 DELETE FROM incidents WHERE prefix = :prefix AND found_ms < :found_ms
 AND (name, incident) NOT IN (
@@ -65,7 +65,7 @@ AND (name, incident) NOT IN (
 )
 """
 
-# A null parameter means no condition; SQLite takes a negative limit as no limit.
+# If the parameter of a condition is null, the condition holds for all incidents.
 _FIND_INCIDENTS = """
 SELECT name, incident, tap_hole FROM incidents
 WHERE prefix = :prefix
@@ -84,6 +84,7 @@ WHERE prefix = :prefix
 ORDER BY found_ms DESC, name, kind, message_id
 """
 
+# For SQLite, a negative limit means no limit.
 _PENDING = """
 SELECT told, name, finding, tap_hole FROM outbox
 WHERE prefix = :prefix
@@ -99,20 +100,23 @@ LIMIT coalesce(:limit, -1)
 OutboxRow = NumberedIncident | NumberedMinute | NumberedVerdict
 
 Coincides = Callable[[str, Incident], bool]
-"""Whether a channel's incident coincides with a capture gap of the channel's taps."""
+"""Function of a channel and an incident of this channel.
+
+Returns whether the incident coincides with a capture gap of the channel's taps.
+"""
 
 
 class Destination(enum.StrEnum):
-    """Destination of the rows of the outbox."""
+    """A destination that gets every row of the outbox."""
 
     TOPICS = "topics"
     PARQUET = "parquet"
 
 
 class Findings:
-    """Incidents of one kind of view, and the kind's outbox of incidents and minutes.
+    """Incidents of one kind of view, and the kind's rows in the outbox.
 
-    Here, "channel" means a view of any kind.
+    In this class, "channel" means a view or group of any kind.
     """
 
     def __init__(self, ledger: Ledger, kind: AnyKind) -> None:
@@ -123,7 +127,10 @@ class Findings:
         self.prefix = kind.prefix
 
     def record_incidents(self, incidents: Mapping[str, Iterable[Incident]]) -> None:
-        """Store incidents by channel, and add them to the outbox; keep their marks."""
+        """Store the incidents of each channel, and add them to the outbox.
+
+        An incident that is stored already keeps its mark.
+        """
         rows = [
             (
                 self.prefix,
@@ -141,7 +148,7 @@ class Findings:
             self.ledger.write_all(_QUEUE_INCIDENT, [row[:4] for row in rows])
 
     def record_minutes(self, minutes: Mapping[str, Iterable[Minute[Any]]]) -> None:
-        """Add minutes by channel to the outbox."""
+        """Add the minutes of each channel to the outbox."""
         rows = [
             (self.prefix, channel, msgspec.msgpack.encode(minute))
             for channel, ended in minutes.items()
@@ -175,12 +182,12 @@ class Findings:
             self.ledger.write_all(_QUEUE_INCIDENT, keys)
 
     def find_incidents(self, query: IncidentQuery) -> list[ChannelIncident]:
-        """Incidents that match a query, the newest finding first."""
+        """Incidents that match a query; the most recently found incident is first."""
         values = query.sql_values | {"prefix": self.prefix}
         who = query.participant
         if who is not None:
-            # Only the decoded incident shows who lacks its message, so the limit is
-            # applied later.
+            # Only the decoded incident shows which participants lack its message, so
+            # the limit is applied after decoding.
             values["limit"] = None
         with self.ledger.transaction() as connection:
             found = (
@@ -195,9 +202,9 @@ class Findings:
             return list(islice(wanted, query.limit))
 
     def forget_before(self, found_ms: int) -> None:
-        """Remove incidents found before an event time, Unix ms.
+        """Remove incidents that were found before an event time, Unix ms.
 
-        An incident stays until the Parquet files have its latest change.
+        An incident stays longer if the Parquet files do not have its latest change yet.
         """
         with self.ledger.transaction() as connection:
             before = {"prefix": self.prefix, "found_ms": found_ms}
@@ -208,13 +215,19 @@ class Findings:
                 )
 
     def expire_before(self, found_ms: int) -> None:
-        """Remove incidents found before an event time, Unix ms; outbox rows stay."""
+        """Remove incidents found before an event time, Unix ms.
+
+        Their rows in the outbox stay.
+        """
         delete = "DELETE FROM incidents WHERE prefix = ? AND found_ms < ?"
         self.ledger.write(delete, self.prefix, found_ms)
 
     @property
     def forgotten_before_ms(self) -> int | None:
-        """Event time, Unix ms, before which incidents were removed; None if never."""
+        """The last event time before which `forget_before` removed incidents, Unix ms.
+
+        None if it has removed no incident.
+        """
         query = "SELECT before_ms FROM forgotten WHERE prefix = ?"
         before_ms: int | None = self.ledger.value(query, self.prefix)
         return before_ms
@@ -225,9 +238,10 @@ class Findings:
         limit: int | None = None,
         channel: str | None = None,
     ) -> list[OutboxRow]:
-        """The first rows, of one or all channels, that a destination has not confirmed.
+        """The first outbox rows that a destination has not confirmed, in order.
 
-        A ``limit`` of None means no limit.
+        `limit` is the maximum number of rows; None means no limit. `channel` selects
+        the rows of one channel; None means all channels.
         """
         asked = {
             "prefix": self.prefix,

@@ -1,8 +1,8 @@
 """Joins the minutes of views into minutes of groups.
 
-A view emits a minute of a group only if the view's part of the group has changed.
-Otherwise, the part in the view's last emitted minute counts. If a part's minute is
-older than the newest minute of its group, the part counts in the newest minute.
+A view emits its part of a group's minute only if the part has changed. Until the view
+emits another part, its last part counts. If a view emits a part for a minute that is
+older than the newest minute of the group, the part counts in the newest minute.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _EMITTED = tuple[str, GroupMinute[Any]]
 
 
 class GroupMinutes:
-    """Joins parts of minutes, and stores the newest parts in a checkpoint's ledger."""
+    """Joins the parts that views emit, and stores the last parts in the ledger."""
 
     def __init__(self, ledger: Ledger, kinds: Kinds) -> None:
         self._ledger = ledger
         self._parts: dict[str, GroupParts] = {}
-        # Newest minute of each group, Unix ms, by prefix and name.
+        # Prefix of a kind -> name of a group -> start of its newest minute, Unix ms.
         self._newest_ms: dict[str, dict[str, int]] = {}
         for kind in kinds:
             if kind.grouping is not None:
@@ -43,9 +43,10 @@ class GroupMinutes:
     def join(
         self, kind: AnyKind, emitted: Mapping[str, Iterable[GroupMinute[Any]]]
     ) -> dict[str, list[GroupMinute[Any]]]:
-        """Return the minutes that a batch has completed, by group, in order of time.
+        """Return the joined minutes, by group, in order of time.
 
-        `emitted` holds the minutes that views of one kind have emitted, by view.
+        `emitted` has, for each view of one kind, the minutes that the view has emitted
+        in a batch.
         """
         found = [(view, one) for view, minutes in emitted.items() for one in minutes]
         if not found:
@@ -66,7 +67,8 @@ class GroupMinutes:
         return {name: list(minutes.values()) for name, minutes in joined.items()}
 
     def _store(self, kind: AnyKind, emitted: Sequence[_EMITTED]) -> None:
-        # Only the last part that a view has emitted in a batch is needed.
+        # If a view has emitted several parts of a group in a batch, only the last part
+        # is stored.
         rows = {
             (one.group, view): (
                 kind.prefix,

@@ -1,9 +1,14 @@
 """Opens the ledger of a checkpoint, and imports files of releases up to 0.15.
 
-These releases wrote one file for each type of data and kind of view. One transaction
-copies all files and records the import; then the start is recorded, and the files are
-removed. If the process ends before the start is recorded, the next start copies the
-files again. If the process ends later, the next start only removes the files.
+Releases up to 0.15 had no ledger, but one file for each type of data and kind of view.
+The import has three steps:
+
+1. One transaction copies the files into the ledger, and sets the ledger's version.
+2. The start is recorded in the checkpoint's identity, which then names the ledger.
+3. The files are removed.
+
+If the process ends before step 2, the next start copies the files again. If the process
+ends later, the next start only removes the files.
 """
 
 from __future__ import annotations
@@ -28,15 +33,19 @@ _SEQUENCE = "SELECT seq FROM sqlite_sequence WHERE name = 'outbox'"
 
 
 class _Copy(NamedTuple):
-    """Rows of a table in an older file; the ledger has a table of the same name.
+    """A table of an older file, and how its rows are read.
+
+    The rows are copied into the ledger's table of the same name.
 
     Attributes:
-        file: Name of the file, or the part of its name after the prefix of a kind.
+        file: Name of the file; for a file of one kind, without the kind's prefix.
         table: Name of the table, which a file of an early release may lack.
-        columns: Columns in the order of the new table. A file of one kind has no column
-            for the prefix.
-        rest: Rest of the query. Releases up to 0.15 stored the rows of the newest
-            batches separately, because Spark may repeat the last batch.
+        columns: Columns of the older table, in the order of the ledger's columns. A
+            file of one kind has no column for the prefix, so the import adds the
+            prefix as the first column.
+        rest: End of the query, after the table's name. Releases up to 0.15 stored a
+            separate row for each of the newest batches, because Spark may repeat the
+            last batch. The query selects the row of the newest committed batch.
     """
 
     file: str
@@ -91,11 +100,12 @@ def open_ledger(
     committed: int | None,
     first_sequence: int,
 ) -> tuple[CheckpointIdentity, Ledger]:
-    """Open the ledger of a checkpoint, create it if it is missing, and count a start.
+    """Open the ledger of a checkpoint, and record the start in the identity.
 
-    The caller must have locked the checkpoint. `first_sequence` is the first sequence
-    number of a new outbox. The number must exceed all numbers that another job has
-    written to the same history, so that the rows of the new job count.
+    If the ledger is missing, it is created. The caller must have locked the checkpoint.
+    In a new outbox, sequence numbers begin at `first_sequence`. This number must exceed
+    all numbers that another job has written to the same history. Otherwise, the rows of
+    the other job would count instead of the new rows.
 
     Raises:
         DamagedCheckpoint: A file is damaged.
@@ -104,7 +114,8 @@ def open_ledger(
     directory = own_files(checkpoint)
     older = list(_older_paths(directory, kinds))
     if LEDGER not in identity.files and any(path.exists() for path in older):
-        # The start that created the ledger has failed. The older files are still valid.
+        # If a ledger exists, it comes from a start that failed before it was recorded.
+        # The older files are still valid, so they are imported again.
         _remove(directory / LEDGER)
     ledger = Ledger(directory / LEDGER, expected=LEDGER in identity.files)
     with ledger.transaction() as connection:
@@ -139,7 +150,10 @@ def _path(directory: Path, prefix: str, name: str) -> Path:
 
 
 class _OlderFiles(NamedTuple):
-    """Copies older files; the `known` files must exist and be undamaged."""
+    """Copies older files into the ledger.
+
+    The `known` files must exist and be undamaged.
+    """
 
     directory: Path
     known: Collection[str]
@@ -208,8 +222,8 @@ class _OlderFiles(NamedTuple):
                     [(prefix, to, before + count) for to, count in delivered],
                 )
             elif _has(old, "incidents"):
-                # Version 0.3.0 had no outbox, so the history gets the incidents of this
-                # table.
+                # Version 0.3.0 had no outbox. So that the history gets the incidents of
+                # this version, all of them are added to the outbox.
                 rows = old.execute(
                     "SELECT channel, incident, tap_hole FROM incidents "
                     "ORDER BY found_ms, channel, kind, message_id"
@@ -232,7 +246,7 @@ class _OlderFiles(NamedTuple):
 
 
 def read_labels(path: Path) -> list[str]:
-    """Return the names in an older file of labels, in the order of labelling."""
+    """Return the names in an older release's label file, in the order of labelling."""
     remedy = do_without(path)
     data = read_file(path, remedy)
     with decoding(path, remedy):

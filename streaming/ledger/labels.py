@@ -1,10 +1,13 @@
 """Decides which channels and taps have a metric label of their own.
 
-If the limit allows, a name gets a label when it is first seen, and keeps its label
-until the name is forgotten. If the limit is reached, further names are exported as
-``other``. A series never moves into ``other``. A series leaves ``other`` only if a job
-starts with a larger limit or another channel table. At startup, freed labels go only to
-names that were not in ``other`` yet. These rules keep counters from falling.
+The number of labels is limited. When a name is first seen, it gets a label if the limit
+allows, and keeps the label until the name is forgotten. All names without a label are
+exported together as ``other``.
+
+A name with a label never moves into ``other``. A name leaves ``other`` only if a job
+starts with a larger limit or another channel table. The labels of forgotten names go
+only to names that are first seen after a startup, never to names in ``other``. Without
+these rules, exported counters could fall.
 """
 
 from __future__ import annotations
@@ -17,22 +20,25 @@ import msgspec
 from streaming.ledger.ledger import Ledger
 
 MAX_LABEL_CHARACTERS = 200
-"""Maximum length of a label: a scrape repeats it in some hundred series."""
+"""Maximum length of a label. A scrape repeats each label in some hundred series."""
 
 EXTRA_LABELS = 200
-"""Number of labels beyond the limit, for names that the operator requests."""
+"""Maximum number of labels above the limit.
+
+Only names for which the operator requests a label get such labels.
+"""
 
 
 class LabelLedger:
-    """The labels given so far to the views of one kind; their number is limited."""
+    """Gives labels to views of one kind, up to a limit, and stores the labels."""
 
     def __init__(self, ledger: Ledger, prefix: str, budget: int) -> None:
         self._ledger = ledger
         self._prefix = prefix
         self._budget = budget
         self._labels: dict[str, None] = {}
-        # Names whose labels new names may take. The last name, which has the oldest
-        # label, is next.
+        # Forgotten names whose labels new names may take. The last name has the oldest
+        # label, and loses it first.
         self._vacant: dict[str, None] = {}
         stored = ledger.value("SELECT names FROM labels WHERE prefix = ?", prefix)
         if stored is not None:
@@ -52,13 +58,14 @@ class LabelLedger:
     ) -> None:
         """Give a label to each new name that may have a label.
 
-        Untrusted senders choose names, so a long name gets no label.
+        A name longer than `MAX_LABEL_CHARACTERS` gets no label, because untrusted
+        senders choose names.
 
         Args:
-            names: Known and new names.
-            wish: The operator's setting for a name. True: a label before other names,
-                even above the limit. False: no label. None: a label if the limit
-                allows.
+            names: Names of views; a name that has a label already keeps it.
+            wish: Returns the operator's setting for a name. True: the name gets a label
+                before other names, even above the limit. False: the name gets no label.
+                None: the name gets a label if the limit allows.
         """
         before = dict(self._labels)
         names = list(names)
@@ -86,8 +93,9 @@ class LabelLedger:
     def vacate(self, known: Collection[str]) -> None:
         """Let new names take the labels of forgotten names.
 
-        If a forgotten name returns before its label is taken, the name gets the label
-        back. Call this at startup, after the existing names were admitted.
+        Forgotten names are all names that are not in `known`. If a forgotten name
+        returns before another name takes its label, it keeps the label. Call this
+        method at startup, after `admit` has processed the existing names.
         """
         self._vacant = dict.fromkeys(
             name for name in reversed(self._labels) if name not in known

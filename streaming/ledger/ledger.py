@@ -1,12 +1,13 @@
-"""One SQLite file in the checkpoint's directory, with all that the driver stores.
+"""The ledger: one SQLite file in a checkpoint, with all that the driver stores.
 
-Each neighbouring module has the statements for its own tables; only this module handles
-repeated batches:
+Each other module of this package has the SQL statements for its own tables. Only this
+module handles batches that Spark repeats:
 
 - One commit stores all rows of a batch, with the batch's number and position.
-- A batch that Spark repeats as planned has the same number and position, and adds
-  nothing.
-- If a batch is planned again with another position, its changes are undone first.
+- If Spark repeats a stored batch with the same number and position, the repeated batch
+  adds nothing.
+- If Spark plans a stored batch again with another position, the stored changes of the
+  batch are undone first.
 
 Commands, the exporter of the history and the recorder of verdicts write outside
 batches. A batch and a writer outside batches wait for each other; readers do not wait.
@@ -37,26 +38,41 @@ from streaming.ledger import schema
 _log = logging.getLogger("sds-monitor")
 
 _CHECKED_BYTES = 64 * 1024 * 1024
-"""Size above which a file is not read completely at startup, to save seconds."""
+"""Maximum size, bytes, of a file that is read completely at startup.
+
+Reading a larger file would take seconds.
+"""
 
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
-"""Error codes of damage; the last code means that a table lacks a needed column."""
+"""SQLite's error codes for a damaged file.
+
+``SQLITE_ERROR`` means that a table lacks a needed column.
+"""
 
 _UNUSABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
-"""Errors of a file that is not a writable SQLite file."""
+"""SQLite's error codes for a file that it cannot open or cannot write."""
 
 _BUSY_S = 60.0
-"""Maximum wait for another writer, seconds: a batch may write for some seconds."""
+"""How long a connection waits for another writer at most, seconds.
+
+A batch may write for some seconds.
+"""
 
 _LOG_BYTES = 4 * 1024 * 1024
-"""Size above which the write-ahead log is copied into the file; SQLite's default."""
+"""Minimum size, bytes, of a write-ahead log that `Ledger.tidy` copies into the file.
+
+SQLite's default is about the same.
+"""
 
 
 class Ledger:
-    """The file of one checkpoint; the file and its directory are created if missing.
+    """The SQLite file of one checkpoint.
 
-    The changes of a block of `transaction` or `batch` are durable when the block ends.
-    If the file is `expected`, an earlier start created it, so the tables must exist.
+    If the file or its directory is missing, it is created. `expected` means that an
+    earlier start created the file; if it has no tables, it is damaged.
+
+    `transaction` and `batch` are used in ``with`` statements. When the outermost block
+    ends, its changes are durable.
 
     Raises:
         DirectoryUnwritable: The file or its directory cannot be written to.
@@ -66,14 +82,15 @@ class Ledger:
 
     def __init__(self, path: Path, expected: bool = False) -> None:
         self._path = path
-        # While a thread is in a transaction, it has a `connection` here.
+        # While a thread is in a transaction or batch, the attribute `connection` has
+        # the connection of this thread.
         self._thread = threading.local()
         self._lock = threading.Lock()
         self._writer: sqlite3.Connection | None = None
         self._has_grown = self._has_failed = False
         make_directory(path.parent)
         with self.transaction() as connection:
-            # The file of a newer release must not be changed.
+            # Before the file is changed, raise an error if a newer release wrote it.
             schema.stored_version(connection)
             if expected:
                 check_database(connection, path)
@@ -82,7 +99,7 @@ class Ledger:
             schema.prepare(connection)
 
     def close(self) -> None:
-        """Close the connection for batches; all methods still work."""
+        """Close the connection that batches use; all methods still work."""
         with self._lock:
             if self._writer is not None:
                 self._writer.close()
@@ -90,10 +107,10 @@ class Ledger:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """A connection for one transaction, committed when the block ends.
+        """A connection for one transaction, which is committed when the block ends.
 
         If the thread is already in a batch or transaction, the block becomes a part of
-        it. An error rolls the transaction back.
+        that batch or transaction. An error in the block rolls the transaction back.
         """
         joined: sqlite3.Connection | None = getattr(self._thread, "connection", None)
         if joined is not None:
@@ -107,7 +124,7 @@ class Ledger:
 
     @contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
-        """A connection for queries that all see the same commit."""
+        """A connection for queries that all see the data of the same commit."""
         with self.transaction() as connection:
             if not connection.in_transaction:
                 connection.execute("BEGIN")
@@ -116,8 +133,9 @@ class Ledger:
     def after_commit(self, call: Callable[[], None]) -> None:
         """Call a function after this thread's transaction is committed.
 
-        Without a transaction, call it now. Callers drop caches with this method,
-        because other threads read the old content until the commit.
+        If the thread is in no transaction, the function is called at once. Callers drop
+        their caches in such a function. If they dropped a cache earlier, another thread
+        could fill it with the old content before the commit.
         """
         committed: list[Callable[[], None]] | None
         committed = getattr(self._thread, "committed", None)
@@ -142,29 +160,30 @@ class Ledger:
             connection.execute(statement, values)
 
     def write_all(self, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
-        """Execute a statement once for each row, if any."""
+        """Execute a statement that writes, once for each row."""
         if rows:
             with self.transaction() as connection:
                 connection.executemany(statement, rows)
 
     @contextmanager
     def batch(self, number: int, position: str) -> Iterator[bool]:
-        """Commit what the block writes in this thread as one batch.
+        """Commit all that this thread writes in the block, as one batch.
 
         Yields whether the batch is new. If the batch is not new, its rows are already
-        stored, and the block must write only what may be written twice. A batch that
-        changes nothing is not committed.
+        stored, and the block must write only rows that may be written twice. A batch
+        that changes nothing is not committed.
 
-        The `position` has all values that determine the batch's rows, as text.
+        `position` is a text of all values that determine the batch's rows.
 
         Raises:
-            ValueError: `begin` was not called, and a later batch, or this batch with
-                another position, is stored.
+            ValueError: A later batch, or this batch with another position, is stored.
+                This happens only if `begin` was not called at startup.
         """
         with self._lock, told_damage(self._path):
             connection = self._open_writer()
             with connection:
-                # An abandoned query may write the same batch at the same time.
+                # A query that the job has abandoned may write the same batch at this
+                # time, so the file is locked before the newest batch is read.
                 connection.execute("BEGIN IMMEDIATE")
                 newest = _newest(connection)
                 is_new = newest != (number, position)
@@ -197,19 +216,19 @@ class Ledger:
             return _newest(connection) == (number, position)
 
     def begin(self, committed: int | None, position: str | None) -> None:
-        """At startup, undo the newest batch if Spark does not repeat it unchanged.
+        """Undo the newest batch, unless Spark has committed it or repeats it unchanged.
 
-        Call this before stored values are read into memory. `committed` is the newest
-        batch that Spark has committed. `position` is the position of the next batch;
-        None if no batch is planned.
+        Call this method at startup, before stored values are read into memory.
+        `committed` is the number of the newest batch that Spark has committed.
+        `position` is the position of the next batch; None if no batch is planned.
 
-        If views were forgotten in the batch, it is undone in any case. Until Spark
-        repeats the batch, the state contains these views, so sums over forgotten views
-        must omit them.
+        If views were forgotten in an uncommitted batch, the batch is undone even if
+        Spark repeats it unchanged. Until the repetition, Spark's state contains these
+        views, so the sums over forgotten views must not include them.
 
         Raises:
-            DamagedCheckpoint: Spark has lost several batches, but only one batch can be
-                undone.
+            DamagedCheckpoint: The ledger has several batches that Spark has not
+                committed, but only one batch can be undone.
         """
         following = 0 if committed is None else committed + 1
         with self.transaction() as connection:
@@ -227,9 +246,10 @@ class Ledger:
                 connection.execute("DELETE FROM batch")
 
     def tidy(self) -> None:
-        """Copy the write-ahead log into the file if the log is large; call this often.
+        """If the write-ahead log is large, copy it into the file.
 
-        A failed copy loses nothing, and is repeated.
+        Call this method often. If copying fails, no data is lost, and the next call
+        tries again.
         """
         log = self._path.with_name(f"{self._path.name}-wal")
         if not self._has_grown or log.stat().st_size < _LOG_BYTES:
@@ -248,10 +268,10 @@ class Ledger:
 
     @contextmanager
     def decoding(self, what: str) -> Iterator[None]:
-        """Raise `DamagedCheckpoint` if a value of the file cannot be decoded."""
+        """Raise `DamagedCheckpoint` if the block cannot decode a value of the file."""
         try:
             yield
-        # Errors of msgspec and of invalid text are ValueErrors.
+        # The errors that msgspec and invalid text cause are ValueErrors.
         except (ValueError, TypeError) as error:
             reason = f"{what} cannot be decoded: {error}"
             raise self.damaged(reason) from error
@@ -271,9 +291,9 @@ class Ledger:
             del self._thread.connection, self._thread.committed
 
     def _open_writer(self) -> sqlite3.Connection:
-        # The connection stays open, because closing the last connection writes the log
-        # into the file. After a restart of the query, another thread uses the
-        # connection.
+        # The connection stays open, because SQLite copies the write-ahead log into the
+        # file each time that the last connection is closed. After a restart of the
+        # query, another thread uses the connection, so the thread is not checked.
         if self._writer is None:
             writer = self._connect(check_same_thread=False)
             writer.execute("PRAGMA wal_autocheckpoint=0")
@@ -282,15 +302,15 @@ class Ledger:
         return self._writer
 
     def _connect(self, check_same_thread: bool = True) -> sqlite3.Connection:
-        # If a transaction starts with a read, its later write cannot wait for another
-        # writer, so each transaction starts as a writer.
+        # If a transaction starts as a reader and then writes, it cannot wait for other
+        # writers, but fails. Each transaction thus starts as a writer.
         connection = sqlite3.connect(
             self._path,
             _BUSY_S,
             isolation_level="IMMEDIATE",
             check_same_thread=check_same_thread,
         )
-        # Some builds of SQLite would not wait for the disk at each commit.
+        # By default, some builds of SQLite do not wait for the disk at each commit.
         connection.execute("PRAGMA synchronous=FULL")
         return connection
 
@@ -303,7 +323,7 @@ def _newest(connection: sqlite3.Connection) -> tuple[int, str] | None:
 
 @contextmanager
 def told_damage(path: Path) -> Iterator[None]:
-    """Turn an error of SQLite that means damage into an error with a remedy.
+    """Turn an error of SQLite about a file into an error with a remedy.
 
     Raises:
         DirectoryUnwritable: The file or its directory cannot be written to.
@@ -314,7 +334,7 @@ def told_damage(path: Path) -> Iterator[None]:
         yield
     except sqlite3.DatabaseError as error:
         code = primary_code(error)
-        # Python raises an error without a code if stored text is not UTF-8.
+        # If stored text is not UTF-8, Python raises an error without a code of SQLite.
         is_text = code is None and "decode to UTF-8" in str(error)
         if is_text or code in _DAMAGE:
             raise damaged_database(path, error) from error
@@ -324,7 +344,7 @@ def told_damage(path: Path) -> Iterator[None]:
         if (failed := error_of_disk(error, path)) is not None:
             raise failed from error
         if code in _UNUSABLE:
-            # A directory has the file's name, or the header forbids writing.
+            # The path is a directory, or the header of the file forbids writing.
             raise damaged_database(path, error) from error
         raise
     except UnicodeDecodeError as error:
@@ -332,28 +352,32 @@ def told_damage(path: Path) -> Iterator[None]:
 
 
 def damaged_database(path: Path, reason: object) -> DamagedCheckpoint:
-    """Return the error for a file of SQLite that cannot be read."""
+    """Return the error for an SQLite file that is damaged."""
     # SQLite's error text may quote the file's content, and may have several lines.
     problem = f"is damaged ({printable(one_line(str(reason)))[:160]})"
     return DamagedCheckpoint(path, problem, do_without(path))
 
 
 def check_ledger(path: Path) -> None:
-    """Check the ledger of an unused checkpoint; raises the errors of `Ledger`."""
+    """Check the ledger of a checkpoint that no job uses.
+
+    Raises the same errors as `Ledger`.
+    """
     with told_damage(path), closing(sqlite3.connect(path)) as connection:
         schema.stored_version(connection)
         check_database(connection, path)
 
 
 def check_database(connection: sqlite3.Connection, path: Path) -> None:
-    """Check a file of SQLite that a job has made; raises `DamagedCheckpoint`."""
+    """Raise `DamagedCheckpoint` if an SQLite file, which a job created, is damaged."""
     if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
         raise damaged_database(path, "the database has no tables")
-    # Copy pages from the log that a killed process or a power failure has left.
+    # If a process was killed or the power failed, pages may be left in the write-ahead
+    # log. They are copied into the file.
     connection.execute("PRAGMA wal_checkpoint")
     (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
     if path.stat().st_size % page_bytes:
-        # SQLite would read zeros for missing pages.
+        # SQLite would read zeros in place of the missing bytes.
         raise damaged_database(path, "the last page of the database is incomplete")
     if path.stat().st_size <= _CHECKED_BYTES:
         (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()

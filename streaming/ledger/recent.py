@@ -1,8 +1,9 @@
 """Stores the figures of views per minute for the last hour, also without a history.
 
-Rows are in order of time, so the rows of one minute, from all channels, are on few
-pages of the file. For each channel, ``baseline`` has the newest figures before the
-stored minutes. ``fields`` contains the names of the values in ``figures``.
+The rows of the table ``minutes`` are in order of time, so the rows of one minute, from
+all channels, are on few pages of the file. For each channel, the table ``baseline`` has
+the last figures before the channel's rows in ``minutes``. The table ``fields`` has the
+names of the values in the columns ``figures``.
 """
 
 from __future__ import annotations
@@ -22,10 +23,16 @@ from sds_core.observer.minutes import MINUTE_MS, Minute
 from streaming.ledger.ledger import Ledger
 
 RECENT_MS = 66 * MINUTE_MS
-"""How long minutes are stored: an hour, 5 minutes for the page's rounding, 1 spare."""
+"""How long the figures of a minute are stored, ms.
+
+The page's "last hour" is rounded up to as much as 65 minutes; 1 minute is a reserve.
+"""
 
 _KEPT = 1_000
-"""Number of channels whose steps are cached, about 10 kB each."""
+"""If more channels than this are cached, `RecentMinutes.steps` empties its cache.
+
+The cached steps of a channel take about 10 kB.
+"""
 
 _STORE = """
 INSERT INTO minutes (end_ms, name, figures, prefix) VALUES (?, ?, ?, ?)
@@ -53,8 +60,8 @@ SELECT name, end_ms, figures FROM minutes
 WHERE prefix = ? AND end_ms <= ? ORDER BY end_ms
 """
 
-# The query searches each minute separately, because a range would read the minutes of
-# all channels.
+# The query looks up the channel's row of each minute separately. A condition on a range
+# of minutes would read the rows of all channels.
 _OF_CHANNEL = """
 SELECT end_ms, figures FROM minutes
 WHERE prefix = ? AND end_ms IN (SELECT value FROM json_each(?)) AND name = ?
@@ -65,8 +72,8 @@ ORDER BY end_ms
 class RecentMinutes:
     """The figures of each channel at the end of each minute in which they changed.
 
-    Here, "channel" stands for a view or group of any kind. If another release stored
-    other figures of the kind, the stored minutes of the kind are dropped.
+    In this class, "channel" means a view or group of any kind. If another release has
+    stored a different set of figures, all stored figures of the kind are dropped.
     """
 
     def __init__(self, ledger: Ledger, kind: AnyKind) -> None:
@@ -87,7 +94,7 @@ class RecentMinutes:
                 ledger.write("INSERT INTO fields VALUES (?, ?)", self._prefix, names)
 
     def record(self, minutes: Mapping[str, Sequence[Minute[Any]]]) -> None:
-        """Store the minutes of each channel, in order; drop old minutes."""
+        """Store each channel's minutes, given in order of time; drop old minutes."""
         if not minutes:
             return
         newest_ms = max(_end_ms(ended[-1]) for ended in minutes.values())
@@ -105,7 +112,10 @@ class RecentMinutes:
             self._ledger.after_commit(partial(self._drop_answers_without, rows))
 
     def begin(self, totals: Mapping[str, Any], clock_ms: int) -> None:
-        """For channels without a stored minute, store figures as of a time, Unix ms."""
+        """Store the `totals` of channels that have no stored figures yet.
+
+        The totals are stored as of the minute of `clock_ms`, Unix ms.
+        """
         end_ms = clock_ms // MINUTE_MS * MINUTE_MS
         with self._ledger.transaction():
             rows = self._ledger.rows(_NAMES, self._prefix, self._prefix)
@@ -130,7 +140,7 @@ class RecentMinutes:
             self._ledger.after_commit(self._drop_answers)
 
     def at(self, at_ms: int) -> Mapping[str, Recorded]:
-        """Return each channel's last figures up to a moment in the last hour.
+        """Return the figures that each channel had at a moment in the last hour.
 
         The result is cached, because the page requests the same moment for five
         minutes.
@@ -143,10 +153,11 @@ class RecentMinutes:
     def steps(
         self, channels: Collection[str], since_ms: int, until_ms: int, step_ms: int
     ) -> dict[str, list[Recorded]]:
-        """Return each channel's last minute in each step between two moments.
+        """Return the last minute of each channel in each step of `step_ms`.
 
-        Results are cached. Moments are ends of minutes, Unix ms of event time. A minute
-        belongs to the step in which it ends, and a step includes its own end.
+        The steps divide the time from `since_ms` to `until_ms`. Both are ends of
+        minutes, Unix ms of event time. A minute belongs to the step in which it ends;
+        the end of a step belongs to this step, not to the next. Results are cached.
         """
         asked = since_ms, until_ms, step_ms
         with self._lock:
@@ -161,7 +172,8 @@ class RecentMinutes:
     def rows(self, channel: str, since_ms: int, until_ms: int) -> list[Row]:
         """Return the minutes of a channel that begin in [since_ms, until_ms), in order.
 
-        Rows are like rows of the history, with the fields `FigureTable.grown`.
+        The rows have the form of the history's rows, but only the figures
+        `FigureTable.grown`.
         """
         with self._ledger.snapshot():
             baseline = self._ledger.rows(
@@ -246,6 +258,6 @@ def _end_ms(minute: Minute[Any]) -> int:
 
 
 def _needed(minutes: Sequence[Minute[Any]], before_ms: int) -> Sequence[Minute[Any]]:
-    """Return the minutes that end after `before_ms`, and the minute before them."""
+    """Return the minutes that end after `before_ms`, and the last earlier minute."""
     older = sum(_end_ms(one) <= before_ms for one in minutes)
     return minutes[max(older - 1, 0) :]

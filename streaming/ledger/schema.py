@@ -1,6 +1,6 @@
-"""Tables of the ledger, and the data that undoes a batch.
+"""Tables of the ledger, and the data that is needed to undo a batch.
 
-`name` is the name of a view or group, and `prefix` is the prefix of the view's kind.
+The columns `name` and `prefix` have the name of a view or group and its kind's prefix.
 """
 
 from __future__ import annotations
@@ -10,7 +10,10 @@ import sqlite3
 from sds_core.observer.blob import check_version
 
 VERSION = 1
-"""``user_version`` of a ledger after the import of older files, if any existed."""
+"""Version of the tables, which is stored in the ledger as ``user_version``.
+
+The version is 0 in a new ledger, until older files, if any exist, are imported.
+"""
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS batch (number INTEGER NOT NULL, position TEXT NOT NULL);
@@ -127,15 +130,16 @@ _UNDONE = (
 )
 """Tables in which the changes of a batch can be undone.
 
-Batches also write labels and names of views. These writes need no undo, because a name
-keeps its label, and a repeated batch may set names of views again.
+Batches also write the tables ``labels`` and ``views``, which need no undo. A label that
+a batch gave to a name stays valid, and a repeated batch may set names of views again.
 """
 
 
 def prepare(connection: sqlite3.Connection) -> None:
-    """Create missing tables; ``undo_T`` undoes the changes of a batch in table T.
+    """Create missing tables, and a table ``undo_T`` for each table T in `_UNDONE`.
 
-    ``undo_T`` has rows of T before the batch, and keys of rows that the batch added.
+    For the newest batch, ``undo_T`` has the earlier content of the rows of T that the
+    batch has changed or deleted, and the keys of the rows that the batch has added.
     """
     connection.executescript(SCHEMA)
     for table in _UNDONE:
@@ -147,9 +151,10 @@ def prepare(connection: sqlite3.Connection) -> None:
 
 
 def watch(connection: sqlite3.Connection) -> None:
-    """Make a connection record its changes, with temporary triggers.
+    """Create temporary triggers that record the changes of a connection in ``undo_T``.
 
-    A statement must not use OR REPLACE, because no trigger would see the replaced row.
+    Statements that change these tables must not use OR REPLACE, because no trigger
+    would record the replaced row.
     """
     for table in _UNDONE:
         columns, key = _columns(connection, table)
@@ -169,7 +174,7 @@ def watch(connection: sqlite3.Connection) -> None:
 
 
 def undo(connection: sqlite3.Connection) -> None:
-    """Restore the rows that the newest batch has changed, and remove its new rows."""
+    """Restore the rows that the newest batch changed, and remove rows that it added."""
     for table in _UNDONE:
         columns, key = _columns(connection, table)
         connection.execute(
@@ -200,7 +205,7 @@ def has_forgotten(connection: sqlite3.Connection) -> bool:
 
 
 def keep(connection: sqlite3.Connection) -> None:
-    """Drop the data that undoes the newest batch."""
+    """Keep the newest batch: drop the data that could undo it."""
     for table in _UNDONE:
         connection.execute(f"DELETE FROM undo_{table}")  # noqa: S608 - ours
 

@@ -1,6 +1,6 @@
-"""The tables of the ledger, opened for one job.
+"""The stores of one job, which read and write the tables of its ledger.
 
-Methods of all tables raise `streaming.damage.DamagedCheckpoint` if the file is damaged.
+Methods of all stores raise `streaming.damage.DamagedCheckpoint` if the file is damaged.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from streaming.ledger.view_register import ViewRegister
 
 
 class Store(NamedTuple):
-    """The stored data of one kind of view, or of the kind's groups."""
+    """The stored data of the views of one kind, or of its groups if it has groups."""
 
     findings: Findings
     recent: RecentMinutes
@@ -31,7 +31,7 @@ class Store(NamedTuple):
 
     @classmethod
     def of(cls, ledger: Ledger, kind: AnyKind, with_history: bool) -> Store:
-        """Return the stores of a kind in a ledger."""
+        """Return the store of a kind, with its data in this ledger."""
         findings = Findings(ledger, kind)
         verdicts = VerdictStore(findings, with_history)
         return cls(findings, RecentMinutes(ledger, kind), verdicts, tables_of(kind))
@@ -45,7 +45,8 @@ class Stores:
         by_kind: Stores of each kind that has incidents or minutes, by prefix.
         labels: Labels of each kind, by prefix.
         details: Definite acknowledgements; None if the checkpoint does not store them.
-        with_history: Whether the job has a history, which gets minutes and verdicts.
+        with_history: Whether the job has a history. If so, minutes and verdicts are
+            added to the outbox.
     """
 
     ledger: Ledger
@@ -65,7 +66,10 @@ class Stores:
         report_detail: bool,
         with_history: bool,
     ) -> Stores:
-        """Return the stores of a ledger; each kind may override the limit of labels."""
+        """Return the stores of a ledger.
+
+        `label_budget` is the label limit of each kind that sets no limit of its own.
+        """
         return cls(
             ledger,
             {
@@ -89,7 +93,7 @@ class Stores:
         )
 
     def count_pending(self) -> int:
-        """Number of rows that at least one destination of the history lacks."""
+        """Number of outbox rows that not all destinations have; 0 without a history."""
         if not self.with_history:
             return 0
         return sum(one.findings.count_pending() for one in self.by_kind.values())

@@ -1,7 +1,7 @@
-"""Stores which verdicts were shown, for the page's strips and for the history.
+"""Stores the verdicts that the page has shown (docs/figures.md, 8).
 
-The stored verdicts are the verdicts that the page showed at the time (docs/figures.md,
-8). One transaction adds the rows here and to the outbox of the history.
+The page draws its strips from the stored verdicts. If the job has a history, the
+transaction that stores rows also adds them to the outbox.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ from sds_core.observer.shown_verdicts import DAY_MS, ShownVerdict, day_begin_ms
 from streaming.ledger.findings import QUEUE, Findings
 
 _CHUNK_ROWS = 5_000
-"""Maximum rows of one transaction; a batch of the job waits until it is committed."""
+"""Maximum number of rows that are stored in one transaction.
+
+A batch of the job must wait until the transaction is committed.
+"""
 
 _STORE = "INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?, ?, ?)"
 
@@ -30,15 +33,15 @@ WHERE prefix = ? AND name = ? AND minute_ms >= ? AND minute_ms < ? ORDER BY minu
 
 
 def kept_since_ms(observed_ms: int) -> int:
-    """Return the start of the day before the observation.
+    """Return the start of the day before the day of an observation, Unix ms.
 
-    The store keeps all rows after this time.
+    The store keeps all rows from this time on.
     """
     return day_begin_ms(observed_ms - DAY_MS)
 
 
 class VerdictStore:
-    """The shown verdicts of one kind of view, or of the kind's groups."""
+    """The shown verdicts of one kind's views, or of its groups if it has groups."""
 
     def __init__(self, findings: Findings, with_history: bool) -> None:
         self._ledger = findings.ledger
@@ -48,10 +51,10 @@ class VerdictStore:
     def record(
         self, rows: Sequence[tuple[str, ShownVerdict]], observed_ms: int
     ) -> None:
-        """Store rows by view, and the time of the observation, Unix ms.
+        """Store rows, each with its view's name, and the time of their observation.
 
-        After an error, some rows may be stored, so the caller must store all rows
-        again.
+        The time is in Unix ms. After an error, only some rows may be stored, so the
+        caller must store all rows again.
         """
         for begin in range(0, len(rows), _CHUNK_ROWS):
             chunk = rows[begin : begin + _CHUNK_ROWS]
@@ -78,7 +81,7 @@ class VerdictStore:
     ) -> dict[str, list[ShownVerdict]]:
         """Return the rows of some views in [since_ms, until_ms), Unix ms, in order.
 
-        The rows of the whole first day are included.
+        The result also has the earlier rows of the day of `since_ms`.
         """
         begin_ms = day_begin_ms(since_ms)
         with self._ledger.transaction():
@@ -94,7 +97,7 @@ class VerdictStore:
 
     @property
     def observed_ms(self) -> int | None:
-        """Stored time of the last observation of verdicts; None if none is stored."""
+        """When verdicts were last observed, Unix ms; None if no time is stored."""
         query = "SELECT observed_ms FROM observed WHERE prefix = ?"
         found: int | None = self._ledger.value(query, self._prefix)
         return found
@@ -110,6 +113,6 @@ class VerdictStore:
         self._ledger.write(delete, self._prefix, before_ms)
 
     def take_back(self, after_ms: int) -> None:
-        """Remove the rows after a time, Unix ms, because the clock was wrong."""
+        """Remove the rows after a time, Unix ms, to which the clock was set back."""
         delete = "DELETE FROM verdicts WHERE prefix = ? AND minute_ms > ?"
         self._ledger.write(delete, self._prefix, after_ms)

@@ -1,6 +1,6 @@
-"""Names of all views, requests to forget views, and sums over forgotten views.
+"""Stores keys of views, requests to forget views, and sums over forgotten views.
 
-The register contains three things, for kinds with `Kind.remains`:
+For each kind whose `Kind.remains` is set, the register has:
 
 - The keys of all views, for commands that run without Spark.
 - *Requests*: numbered rows that the source adds to the next batch. The position of a
@@ -35,7 +35,10 @@ _Rows = TypeVar("_Rows")
 
 
 class ForgottenView(NamedTuple):
-    """The last figures of a forgotten view; `in_other` is True if it had no label."""
+    """The last figures of a forgotten view.
+
+    `in_other` is True if the view had no metric label of its own.
+    """
 
     kind: AnyKind
     totals: Any
@@ -49,11 +52,14 @@ class ViewRegister:
         self._ledger = ledger
 
     def begin(self, taken: int) -> None:
-        """Remove the requests up to `taken`, which committed batches have processed."""
+        """Remove the requests that committed batches have processed.
+
+        `taken` is the highest number of such a request.
+        """
         with self._ledger.transaction():
             self._ledger.write("DELETE FROM requests WHERE number <= ?", taken)
-            # Committed batches have processed the numbers up to `taken`, so new
-            # requests get higher numbers.
+            # New requests get numbers above `taken`. No batch would process a request
+            # with a lower number.
             self._ledger.write("DELETE FROM sqlite_sequence WHERE name = 'requests'")
             self._ledger.write(
                 "INSERT INTO sqlite_sequence SELECT 'requests', "
@@ -62,7 +68,7 @@ class ViewRegister:
             )
 
     def set_keys(self, keys: Iterable[str]) -> None:
-        """Replace the keys of all views."""
+        """Replace all stored keys of views by these keys."""
         with self._ledger.transaction():
             self._ledger.write("DELETE FROM views")
             self._ledger.write_all(_ADD_KEY, [(key,) for key in keys])
@@ -73,7 +79,7 @@ class ViewRegister:
         return [key for (key,) in self._checked(rows, list[tuple[str]])]
 
     def request(self, requests: Iterable[tuple[str, bytes]]) -> None:
-        """Add requests: key of a view, and `FORGET` or `REVIEW`."""
+        """Add requests; each has the key of a view, and `FORGET` or `REVIEW`."""
         self._ledger.write_all(
             "INSERT INTO requests (key, digest) VALUES (?, ?)", list(requests)
         )
@@ -100,9 +106,9 @@ class ViewRegister:
         )
 
     def add_forgotten(self, forgotten: Iterable[ForgottenView]) -> None:
-        """Add the counts of views that a batch has forgotten.
+        """Add to the stored sums the counts of views that a batch has forgotten.
 
-        A view also counts if it has returned.
+        If a forgotten view returns, its earlier counts stay in the sums.
         """
         by_prefix: dict[str, list[ForgottenView]] = {}
         for one in forgotten:
