@@ -137,8 +137,8 @@ a large batch, the lag is usually shorter."""
 
 BEHIND_FOR = timedelta(minutes=5)
 BEHIND_STILL = timedelta(minutes=30)
-"""The alert becomes critical if the lag stays too long for this time. Even after an
-outage of hours, the job catches up in less time."""
+"""The alert becomes critical if the lag exceeds `BEHIND_SECONDS` for this time. Even
+after an outage of hours, the job catches up in less time."""
 
 CLOCK_SECONDS = WRONG_MS / 1000
 CLOCK_CRITICAL_SECONDS = MAX_AHEAD_MS / 1000

@@ -118,7 +118,7 @@ SECTIONS = (
         "Lost messages",
         "A message counts as lost if, when the monitor decides, only the sender has "
         "the message and no tap has seen it.\n"
-        "A lost message leaves evidence if a frame that a tap saw names the message.",
+        "A lost message leaves evidence if a tap saw a frame that names the message.",
         (
             Column("messages", "content messages", lambda f: f.messages),
             Column("found", "", lambda f: f.losses.found),

@@ -20,7 +20,7 @@ In compiled modules, the build replaces this name by True.
 
 
 def native(one: _Marked) -> _Marked:
-    """Mark a class to be compiled to a C structure, or a function to a C function."""
+    """Mark a class or a function, which the build compiles to C."""
     return one
 
 

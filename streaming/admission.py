@@ -30,8 +30,8 @@ LATE_MS = 3_600_000
 """How far the search for a window's records continues after the window's end, ms.
 
 The first record with a later time ends the search. The retention window has the same
-length (docs/figures.md, 4). By default, brokers refuse a record whose time is ahead of
-the broker's clock by more than this. A record that was written in the window thus
+length (docs/figures.md, 4). By default, a broker refuses a record whose time is more
+than an hour ahead of the broker's clock. A record that was written in the window thus
 cannot end the search.
 """
 

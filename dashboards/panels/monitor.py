@@ -219,8 +219,8 @@ _TAPS: list[Panel] = [
         "Dead letters by reason",
         "Records that the monitor could not decode, per graph step and reason. If a "
         "reason persists, a tap violates the record format. If the only reason is "
-        "'protobuf_error', the topic may contain traffic other than SDS. Not written: "
-        "Kafka refused the dead letters.",
+        "'protobuf_error', the topic may contain traffic other than SDS. The line "
+        "'not written' shows dead letters that Kafka refused.",
         per_step("sds_undecodable_frames_total", JOB, "{{reason}}"),
         per_step("sds_monitor_dead_letters_unwritten_total", JOB, "not written"),
         width=6,

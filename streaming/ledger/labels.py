@@ -37,8 +37,8 @@ class LabelLedger:
         self._prefix = prefix
         self._budget = budget
         self._labels: dict[str, None] = {}
-        # Forgotten names whose labels new names may take. The last name has the oldest
-        # label, and loses it first.
+        # Forgotten names that still have a label. A new name may take over the label of
+        # one of these names, the last name first, because its label is the oldest.
         self._vacant: dict[str, None] = {}
         stored = ledger.value("SELECT names FROM labels WHERE prefix = ?", prefix)
         if stored is not None:

@@ -72,7 +72,8 @@ class MvdsTracing:
     def may_concern(self, value: bytes, query: Query) -> bool:
         """Whether the value is not empty.
 
-        A MESSAGE does not contain its own id, so the value cannot be searched for ids.
+        The value cannot be searched for the id of a message, because a MESSAGE does not
+        contain its own id. Every value that is not empty may therefore match.
         """
         return len(value) > 0
 

@@ -89,8 +89,8 @@ def prepare() -> None:
             click.echo(f"class archive {archive.path}")
     except OSError as error:
         message = (
-            f"this machine cannot be prepared ({error}), but other commands also work "
-            "without preparation"
+            f"this machine cannot be prepared ({error}); all other commands work, but "
+            "start more slowly"
         )
         raise Failed(message) from error
 
