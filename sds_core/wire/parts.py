@@ -54,8 +54,8 @@ class PartSizes(NamedTuple):
 def part_sizes(dialect: Dialect, value: bytes) -> PartSizes:
     """Return the bytes of each part of a frame.
 
-    If `decode` does not accept the frame, the result is undefined. All
-    fields after the number `_MOST_FIELDS` count as `other`.
+    If `decode` does not accept the frame, the result is undefined. Only the first
+    `_MOST_FIELDS` fields are assigned to parts; all later fields count as `other`.
     """
     part_of = _PARTS[dialect]
     sizes = [0] * 5

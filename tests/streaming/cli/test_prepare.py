@@ -33,5 +33,5 @@ def test_environment_that_cannot_be_written_to_is_named(
     monkeypatch.setattr(spark_home, "_HOME", tmp_path / "file" / "spark-home")
     found = CliRunner().invoke(command)
     assert found.exit_code == 4
-    assert "other commands also work without preparation" in found.output
+    assert "all other commands work, but start more slowly" in found.output
     assert str(tmp_path / "file") in found.output
