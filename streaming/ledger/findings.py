@@ -185,10 +185,6 @@ class Findings:
         """Incidents that match a query; the most recently found incident is first."""
         values = query.sql_values | {"prefix": self.prefix}
         who = query.participant
-        if who is not None:
-            # Only the decoded incident shows which participants lack its message, so
-            # the limit is applied after decoding.
-            values["limit"] = None
         with self.ledger.transaction() as connection:
             found = (
                 ChannelIncident(channel, self._decode(packed, Incident), bool(tap_hole))
