@@ -305,8 +305,8 @@ def _mvds(results: Results) -> Grid:
                 "deliveries",
                 "pairs of a message and a node for which the monitor reports that the "
                 "node acknowledged the message. If nodes are offline, *deliveries* is "
-                "less than *reached*. If senders acknowledge offers of their own messages, "
-                "*deliveries* is greater than *reached*",
+                "less than *reached*. If senders acknowledge offers of their own "
+                "messages, *deliveries* is greater than *reached*",
             ),
             ("addressed", "pairs of a message and a receiver to which it was sent"),
             ("in time", "addressed pairs that were acknowledged by the deadline"),
