@@ -150,14 +150,15 @@ SECTIONS = (
             ),
             Column(
                 "stale",
-                "found losses that are still reported at the end. Another participant "
-                "received the message later, but the tap did not see this",
+                "found losses that the monitor still reports at the end, although "
+                "another participant has received the message meanwhile. The tap did "
+                "not see this",
                 lambda f: f.losses.stale,
             ),
             Column(
                 "unseeable: never named",
-                "no other participant received the message, and no frame that a tap "
-                "saw names it",
+                "no other participant received the message, and no tap saw a frame "
+                "that names it",
                 lambda f: f.losses.unnamed,
             ),
             Column(
@@ -276,12 +277,16 @@ SECTIONS = (
             Column("first-pass ratio", "the ratio that the monitor reports", _ratio(0)),
             Column(
                 "really",
-                "the real ratio: the share of pairs in which the first transmission "
-                "arrived. A pair is a message that a tap saw, and a participant who "
-                "was present",
+                "the real first-pass ratio, which is the share of pairs in which the "
+                "first transmission arrived. A pair consists of a message that a tap "
+                "saw and a participant who was present",
                 _ratio(1),
             ),
-            Column("error", "the difference in percentage points", _ratio_error),
+            Column(
+                "error",
+                "*first-pass ratio* minus *really*, in percentage points",
+                _ratio_error,
+            ),
         ),
     ),
     Section(
@@ -296,13 +301,13 @@ SECTIONS = (
             ),
             Column(
                 "differing",
-                "messages that the monitor counts as definite and the truth does not, "
-                "or the reverse",
+                "messages that only the monitor or only the truth counts as definite",
                 lambda f: f.acknowledgements.differing,
             ),
             Column(
                 "error in ms",
-                "sum of latency differences from the truth",
+                "sum of the differences between the monitor's latencies and the real "
+                "latencies",
                 lambda f: f.acknowledgements.error_ms,
             ),
             Column(
@@ -317,20 +322,20 @@ SECTIONS = (
             ),
             Column(
                 "excess",
-                "messages by which *probable* exceeds the number in the truth, summed "
-                "over the channels",
+                "number by which *probable* exceeds the truth's number of probably "
+                "acknowledged messages, summed over the channels",
                 lambda f: f.acknowledgements.excess,
             ),
             Column(
                 "unacknowledged",
-                "messages reported as unacknowledged. By the deadline, only the sender "
-                "had them",
+                "messages rightly reported as unacknowledged: by the deadline, only "
+                "the sender had them",
                 lambda f: f.acknowledgements.silent,
             ),
             Column(
                 "unshown",
-                "messages reported as unacknowledged, because too few frames showed "
-                "that another participant had them",
+                "messages reported as unacknowledged although another participant had "
+                "them. Too few frames showed this",
                 lambda f: f.acknowledgements.unshown,
             ),
         ),
@@ -381,9 +386,9 @@ SECTIONS = (
         "False alarms",
         "For each verdict, this table shows the minutes of event time, summed over all "
         "channels.\n"
-        "The networks lose at most 1 % of the transmissions.\n"
-        "In `quiet`, in `tap-blind` and for absent phones, the verdict `degraded` is "
-        "right, because messages are really missing there.",
+        "In these scenarios, the network loses at most 1 % of the transmissions.\n"
+        "In `quiet`, `tap-blind` and `phones`, participants really lack messages, so "
+        "`degraded` is right there for almost all of these minutes.",
         (
             Column("ok", "", minutes("ok")),
             Column("quiet", "", minutes("quiet")),

@@ -62,7 +62,7 @@ Versions: sds-monitor {version}, numpy {numpy}; with these versions, the figures
 
 Each simulation has a [truth file](simulator.md#the-truth-file), with the figures that a monitor must report if it follows the [rules](figures.md).
 In all simulations, {differing} figures of the reports differ from the truth file.
-The tables show whether these rules agree with what really happened.
+A report that follows the rules can still be wrong about what really happened; the tables show how often.
 *Found* counts correct reports, and *wrong* counts incorrect reports.
 *Missed* counts events that left evidence but that the monitor did not report.
 Recall is found / (found + missed), and precision is found / (found + wrong).
@@ -175,8 +175,9 @@ def _goals(results: Results) -> Grid:
         (
             "the monitor finds every undelivered message that a usable frame shows",
             not pairs.missed,
-            f"{pairs.found:,} of {pairs.found + pairs.missed:,} found; no frame shows "
-            f"{pairs.behind + pairs.unseeable:,} more undelivered messages",
+            f"{pairs.found:,} of {pairs.found + pairs.missed:,} found; "
+            f"{pairs.behind + pairs.unseeable:,} more undelivered messages leave no "
+            "evidence",
         ),
         (
             "no message is falsely called undelivered",
@@ -210,9 +211,10 @@ def _goals(results: Results) -> Grid:
             f"{sum(one.alike for one in caught_up)} of {len(caught_up)}",
         ),
         (
-            "no channel is `blind` while one of its taps has no gap",
+            "a channel is `blind` only if each of its taps had a gap in the last ten "
+            "minutes",
             not everything.wrong_blind_ms,
-            f"{everything.wrong_blind_ms / 60_000:,.1f} minutes",
+            f"{everything.wrong_blind_ms / 60_000:,.1f} wrong minutes",
         ),
         (
             "every figure of MVDS equals the truth",
@@ -257,15 +259,15 @@ def _causes(results: Results) -> Grid:
         (
             (
                 "right, wrong",
-                "number of statements. All statements about one participant or tap of "
-                "a channel count once: as wrong if any of them was wrong, otherwise as "
-                "right",
+                "number of right and of wrong statements. All statements about the "
+                "same participant or the same tap of a channel count as one statement. "
+                "This statement is wrong if any of them was wrong",
             ),
             (
                 "made",
                 "channels that were failing or degraded at some time, in scenarios "
-                "that produce this cause. In many of these channels, failures are too "
-                "few for the monitor to state a cause",
+                "that produce this cause. Many of these channels have too few "
+                "failures for the monitor to state a cause",
             ),
             ("found", "channels counted in *made* that have a right statement"),
         ),
@@ -284,7 +286,7 @@ def _mvds(results: Results) -> Grid:
 
     return Grid(
         "MVDS",
-        "The three scenarios of MVDS use the same seeds.\n"
+        f"The three scenarios of MVDS run with the seeds 1 to {results.seeds}.\n"
         "The monitor reads batches of 1,000 records.",
         (
             "scenario",
@@ -301,17 +303,17 @@ def _mvds(results: Results) -> Grid:
             ("reached", "pairs of a message and a node that received it"),
             (
                 "deliveries",
-                "pairs of a message and a node that acknowledged it, as the monitor "
-                "reports them. If nodes are offline, *deliveries* is less than "
-                "*reached*. If senders acknowledge offers of their own messages, "
-                "*deliveries* is greater than *reached*",
+                "pairs of a message and a node for which the monitor reports that the "
+                "node acknowledged the message. If nodes are offline, *deliveries* is "
+                "less than *reached*. If senders acknowledge offers of their own "
+                "messages, *deliveries* is greater than *reached*",
             ),
             ("addressed", "pairs of a message and a receiver to which it was sent"),
             ("in time", "addressed pairs that were acknowledged by the deadline"),
             (
                 "unacknowledged",
-                "addressed pairs without an acknowledgement although "
-                "the receiver was heard",
+                "addressed pairs for which the monitor reports no acknowledgement by "
+                "the deadline, although a tap saw the receiver send",
             ),
             ("differing", "figures of the reports that differ from the truth"),
         ),
@@ -350,7 +352,8 @@ def text_of(grid: Grid) -> str:
         lines += ["", same]
     if empty:
         names = ", ".join(f"`{name}`" for name in empty)
-        lines += ["", f"The table omits rows without counts: {names}."]
+        omitted = "The table omits rows that have only 0 or `-` after the first figure"
+        lines += ["", f"{omitted}: {names}."]
     if grid.notes:
         lines += ["", *(f"- **{head}**: {note}." for head, note in grid.notes)]
     return "\n".join(lines) + "\n"

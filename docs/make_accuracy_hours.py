@@ -31,7 +31,7 @@ SEEDS = 2
 _HEAD = """\
 # Accuracy over hours
 
-How often is the monitor right over eight hours, with phones, wrong clocks and restarts?
+How often is the monitor right over eight hours, if participants are phones, clocks are wrong or participants restart?
 
 Made by `make accuracy-hours SEEDS={seeds}`; do not edit it by hand.
 Like [accuracy.md](accuracy.md), the tables compare the monitor's reports with what really happened in the simulator.
@@ -40,7 +40,7 @@ Versions: sds-monitor {version}, numpy {numpy}; with these versions, the figures
 
 Each simulation has a [truth file](simulator.md#the-truth-file), with the figures that a correct monitor reports.
 In all simulations, {differing} figures of the reports differ from the truth file.
-The verdict `blind` is wrong if a tap of the channel had no capture gap.
+The verdict `blind` is wrong if at least one tap of the channel had no capture gap in the ten minutes before.
 Summed over all channels, this verdict was wrong for {blind} minutes.
 """  # noqa: E501 - one sentence per line
 
@@ -62,12 +62,13 @@ SECTIONS = (
             Column("redundant", "", _repair("redundant")),
             Column(
                 "old repairs",
-                "repairs of messages more than an hour old; a tap saw these repairs",
+                "repairs that a tap saw and that resend a message more than an hour "
+                "old",
                 lambda f: f.old_repairs,
             ),
             Column(
                 "sync repairs",
-                "repairs of sync frames; a tap saw these repairs",
+                "repairs that a tap saw and that resend a sync frame",
                 lambda f: f.sync_repairs,
             ),
             Column(
@@ -87,8 +88,8 @@ SECTIONS = (
             ),
             Column(
                 "wrong",
-                "minutes with the verdict `blind` although a tap of the channel had no "
-                "gap in the ten minutes before",
+                "minutes with the verdict `blind` although at least one tap of the "
+                "channel had no gap in the ten minutes before",
                 lambda f: f"{f.wrong_blind_ms / 60_000:,.1f}",
             ),
         ),
@@ -107,7 +108,7 @@ SECTIONS = (
             Column("undelivered: missed", "", lambda f: f.undelivered.missed),
             Column(
                 "unseeable",
-                "undelivered messages for which no frame shows that they are missing",
+                "undelivered messages that leave no evidence in any frame",
                 lambda f: f.undelivered.behind + f.undelivered.unseeable,
             ),
             Column(

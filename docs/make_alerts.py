@@ -21,7 +21,7 @@ _HEAD = """\
 Which alerts exist, when do they fire, and who should act?
 
 Made from `dashboards/rules/` by `.venv/bin/python -m docs.make_alerts`; do not edit it by hand.
-The page [Dashboards and alerts](dashboards.md) lists the files with the rules and with their thresholds.
+The page [Dashboards and alerts](dashboards.md) lists the files that contain the rules and the file that contains their thresholds.
 Commands in runbooks use the names from the shipped [systemd units](install.md#as-a-service), [Compose services](compose.md) and [chart](kubernetes.md).
 The `kubectl` commands run in the current namespace.
 
@@ -32,16 +32,17 @@ If an alert has several severities, each severity has its own threshold or time 
 _BEHAVIOUR = """\
 ## How all alerts behave
 
-- **Quiet channels cause no alert**: rules compare shares and numbers of events, never the time since the last event.
+- **Quiet channels cause no alert**: the rules for channels check shares and numbers of events, never the time since the last event.
 - **If taps may have caused a finding, the finding causes no alert.**
   Findings that precede a [capture gap](glossary.md), or do not depend on it, still cause alerts.
   The status page and `sds_alert_held_back` show alerts that are [held back](figures.md#alerts-that-are-held-back).
-  They show a held-back alert of an MVDS group only while this group is blind.
+  The page and the metric show a held-back alert of an MVDS group only while this group is blind.
 - **Retracted losses cause no alert.**
 - **A muted channel causes no alert** until its muting ends.
 - Rules compare event times only with other event times, so neither a replay nor a monitor that catches up causes an alert.
-  `SdsMonitorClockWrong` is the exception: it compares record times with the wall clock, but counts only record times in the future.
-  `SdsMonitorKafkaAway` compares the monitor's wall clock with the clock of Prometheus.
+  `SdsMonitorClockWrong` is the exception: if Kafka's clock is unknown, the alert compares record times with the monitor's clock, but fires only if the record times are in the future.
+  If Kafka's clock is known, `SdsMonitorClockWrong` compares it with the monitor's clock.
+  `SdsMonitorKafkaAway` compares the time of Kafka's last answer, by the monitor's clock, with the clock of Prometheus.
 - Use a separate Prometheus job for each monitor: in one job, two monitors look like one monitor that moved to another address and kept its figures.
 - If Prometheus cannot reach the monitor for a day or less, alerts count the events of the outage afterwards.
   Only alerts on [error budgets](#objectives) ignore the events of an outage of more than five minutes.
@@ -55,11 +56,11 @@ _OBJECTIVES = """\
 
 Each channel has two SLOs (service level objectives), exported as `sds_channel_objective_ratio`; you can change them in the [channel table](channels.md):
 
-- **delivery**, {delivery:.0%}: among all ended deliveries, the share without a loss or with a retracted loss ([figures.md](figures.md#5-delivery-per-participant));
-- **acknowledgement**, {acknowledgement:.0%}: among the messages that others could have acknowledged, the share acknowledged within {deadline_s} s ([figures.md](figures.md#4-acknowledgement)).
+- **delivery**, {delivery:.0%}: the share of ended deliveries that were not lost or whose loss was retracted ([figures.md](figures.md#5-delivery-per-participant));
+- **acknowledgement**, {acknowledgement:.0%}: the share of messages that were acknowledged within {deadline_s} s, counting only messages that other participants could have acknowledged ([figures.md](figures.md#4-acknowledgement)).
 
 The share of failures that an SLO allows is the [error budget](glossary.md).
-The alert on an error budget fires if, for any row of this table, the [burn rate](glossary.md) in both windows of the row exceeds the row's factor:
+The alert on an error budget fires if the [burn rate](glossary.md) exceeds a row's factor in both windows of this row:
 
 | severity | factor | long window | short window | minimum number of events in the long window |
 |---|---|---|---|---|
@@ -69,7 +70,7 @@ The factors and windows are from The Site Reliability Workbook (Google), chapter
 The row with the long window `1d` is from the tool slok/sloth.
 With an SLO of 93 % or less, the factor 14.4 is never reached, even if all events fail.
 Deliveries and messages are counted in slices of five minutes.
-If a capture gap excuses some findings of a slice, the number of failures that the slice counts is limited.
+If a capture gap excuses some findings of a slice, the slice counts only a limited number of failures.
 The limit is the number of findings in the last ten minutes that no capture gap excuses.
 A window does not contain data from before Prometheus first saw the monitor.
 It also does not contain data from outages of more than five minutes in which Prometheus could not reach the monitor.

@@ -16,10 +16,10 @@ def table(heads: Sequence[str], rows: Iterable[Iterable[str]]) -> list[str]:
 def varying(
     heads: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> tuple[list[str], str]:
-    """Return the lines of a table, and a sentence about columns with one value.
+    """Return the lines of a table, and sentences about columns with one value.
 
     A dash stands for no value. A table of fewer than four rows keeps all columns; the
-    sentence is then empty.
+    sentences are then empty.
     """
     same = {}
     for place, cells in enumerate(zip(*rows, strict=True)):
@@ -36,12 +36,9 @@ def varying(
     columns: dict[str, list[str]] = {}
     for place, value in same.items():
         columns.setdefault(value, []).append(f"*{heads[place]}*")
-    texts = [
-        f"{', '.join(of)} {'is' if len(of) == 1 else 'are'} {value}"
-        for value, of in columns.items()
-    ]
-    omitted = ", and ".join(texts)
-    return lines, f"The table omits columns that have only one value: {omitted}."
+    texts = [f"Always {value}: {', '.join(of)}." for value, of in columns.items()]
+    omitted = "The table omits columns with the same value (or `-`) in all rows."
+    return lines, " ".join([omitted, *texts])
 
 
 class PagePart(NamedTuple):
