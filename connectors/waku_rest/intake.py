@@ -64,7 +64,7 @@ class Intake:
 
     @property
     def is_full(self) -> bool:
-        """Whether reading from nodes must pause, because the spool is too large."""
+        """Whether reading from nodes must pause: the spool or its disk is full."""
         return self._figures.is_paused
 
     async def take(
@@ -135,6 +135,7 @@ class Intake:
 
     def _not_stored(self, error: BaseException) -> None:
         self._disk.begins()
+        self._figures.is_paused = True
         _log.error(
             "the mirror cannot write to the spool: %s", self._spool.failure(error)
         )

@@ -64,9 +64,7 @@ def create_mirror_app(figures: MirrorFigures) -> Starlette:
 
     def obstacle() -> str:
         if figures.is_paused:
-            return (
-                "the spool is full, because Kafka does not accept the mirror's records"
-            )
+            return "the spool is full or cannot be written"
         if not any(node.is_up for node in figures.nodes.values()):
             return "no node answers"
         return ""

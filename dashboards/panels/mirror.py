@@ -34,9 +34,9 @@ _FIGURES: list[Panel] = [
     ),
     _of_mirrors(
         "Paused",
-        "Number of mirrors that read nothing, because their spool on disk is full. If "
-        "a node drops messages before a mirror reads them, the mirror misses these "
-        "messages. Make Kafka accept records again.",
+        "Number of mirrors that read nothing, because their spool is full or "
+        "cannot be written. If a node drops messages before a mirror reads them, the "
+        "mirror misses these messages.",
         queries.total("sds_mirror_paused", _ANY),
         steps=colours.ANY_IS_BAD,
     ),

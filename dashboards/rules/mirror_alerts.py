@@ -64,8 +64,10 @@ def mirror_alerts(pace: Pace) -> Iterator[Alert]:
         "SdsMirrorPaused",
         Severity.CRITICAL,
         "sds_mirror_paused == 1",
-        "A mirror's spool on disk is full, so the mirror reads nothing from its nodes.",
-        "Mirror {{ $labels.instance }} reads nothing because its spool is full. "
+        "A mirror's spool is full or cannot be written, so the mirror reads nothing "
+        "from its nodes.",
+        "Mirror {{ $labels.instance }} reads nothing because its spool is full or "
+        "cannot be written. "
         "When the caches of the mirror's nodes overflow, messages are lost.",
         at.PAUSED_FOR,
     )

@@ -185,7 +185,8 @@ MIRROR_METRICS: tuple[Metric[MirrorFigures], ...] = (
     ),
     one_sample(
         "sds_mirror_paused",
-        "1 while the mirror reads nothing because its spool is full.",
+        "1 while the mirror reads nothing because its spool is full or cannot be "
+        "written.",
         lambda m: int(m.is_paused),
     ),
     one_sample(

@@ -50,8 +50,10 @@ def test_full_disk_loses_no_page(
         taking = asyncio.create_task(intake.take(page, Source.RELAY))
         await until(lambda: caplog.records)
         assert not taking.done()
+        assert intake.is_full
         clear_the_disk(rig)
         await taking
+        assert not intake.is_full
 
     rig.take(script)
     assert rig.seqs == [1, 2, 3, 4, 5]
