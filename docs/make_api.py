@@ -37,13 +37,13 @@ The monitor serves this description in the format OpenAPI 3.1 at `{path}`.
 These rules apply from version 0.18.0 until a version stops serving addresses below `/api/v1`:
 
 - **Stable**: addresses, parameters and their defaults, keys of answers, the type and meaning of each key, and the HTTP status of errors.
-- **May be added at any time**: addresses, optional parameters, keys of answers, and values that are words, such as new verdicts, new reasons, and new kinds of incidents or causes.
+- **May be added at any time**: addresses, optional parameters, keys of answers, and words that a key can have as its value, for example verdicts, reasons, kinds of incidents, and kinds of causes.
   A client should ignore keys and words that it does not know.
 - **May change at any time**: sentences (values of `summary`, `sentence`, `why`, `text` and `error`), the order of keys, the content of `next`, and the [status page](status-page.md).
   If the definition of a [figure](figures.md) changes, the changelog names the figure.
 - **Deprecated** addresses, parameters and keys are marked on this page, in the OpenAPI description and in the changelog.
   Deprecated parts of the API work [for a limited time](compatibility.md#deprecation).
-- An incompatible change adds addresses below `/api/v2`. The replaced addresses become deprecated.
+- If a change of an address is incompatible, the new form of the address is added below `/api/v2`. The old address below `/api/v1` becomes deprecated.
 
 The same rules hold for `/metrics`, `/healthz` and `/readyz`; [metrics.md](metrics.md) lists the metrics.
 
@@ -51,8 +51,8 @@ The same rules hold for `/metrics`, `/healthz` and `/readyz`; [metrics.md](metri
 
 - Requests are GET or HEAD. Answers are JSON objects. The header `Cache-Control: no-store` prevents caches from storing an answer.
 - If the operator requires a [login](web-access.md), requests to the API need this login.
-- At addresses below `/api/v1/views/{{prefix}}`, the parameter `channel` is named `id`.
-- Until Spark has started, `/readyz` answers with status 503, and so do all addresses of the API except `/api/v1/channels` and `{path}`. While the job is stopping, the API returns the last figures.
+- A view is a channel or a group. At addresses below `/api/v1/views/{{prefix}}`, the prefix selects the kind of view: `sds` for channels, `mvds` for groups. There, the parameter `channel` is named `id`.
+- Until the job has read the figures in its checkpoint, `/readyz` answers with status 503. All addresses of the API except `/api/v1/channels` and `{path}` answer with status 503 too. While the job is stopping, the API returns the last figures.
 
 Several addresses have these parameters:
 
@@ -75,7 +75,7 @@ curl 'http://127.0.0.1:9108/api/v1/channels?limit=500&after=…'
 
 An entry that keeps its place in the list is returned exactly once.
 If a channel's verdict or muting changes between two requests, the channel may be returned twice or not at all.
-If the monitor finds an incident again between two requests, the incident may be returned twice or not at all.
+If the value of an incident's key `found` changes between two requests, the incident may be returned twice or not at all.
 A value of `next` is valid as long as the monitor knows the channel, group or tap of the page's last entry. Do not interpret this value.
 
 Lists of intervals, of participants, and of a trace's steps are not split into pages, because their length is bounded.
@@ -214,7 +214,7 @@ _REPORTED = "[Figures](figures.md)."
 
 _ABOUT_FIGURES = """\
 In the objects Channel and Group, the key of a figure is its key in the [report](figures.md). In other objects, `_` replaces each `.` of this key.
-A key that ends in `_count` holds the number of durations, and a key that ends in `_sum` holds their sum.
+If a figure consists of durations, a key with the suffix `_count` holds the number of durations, and a key with the suffix `_sum` holds the sum of the durations.
 
 Several objects have these keys:
 """  # noqa: E501 - one sentence per line

@@ -50,10 +50,10 @@ class ViewObject(TypedDict):
     """A channel or group with its figures.
 
     Attributes:
-        muted: Whether alerts of the view are muted.
-        causes: Likely causes of the view's verdict.
-        held_back: Alerts about the view that are held back, because taps or the mirror
-            may have missed messages.
+        muted: Whether alerts about the channel or group are muted.
+        causes: Likely causes of `verdict`.
+        held_back: Alerts about the channel or group that are held back because taps or
+            the mirror may have missed messages.
     """
 
     id: Id
@@ -76,16 +76,16 @@ class JobObject(TypedDict):
         topic_missing_since: Wall time at which Kafka first reported that the topic is
             missing, Unix ms; null if the topic exists.
         version: Version of the monitor.
-        rules: How the code of the job's rules runs: `compiled` or `interpreted`.
+        rules: Whether the code of the job's rules is `compiled` or `interpreted`.
         records: Number of Kafka records that the job has read since the first batch of
             its checkpoint.
         records_behind: Number of records in the topic that the job has not read yet.
         event_time_lag_seconds: Newest record time in the topic minus the watermark of
             the newest batch; null before the first record.
-        batch_duration_ms: Durations of the job's batches: their number, sum and
-            percentiles.
+        batch_duration_ms: Number, sum and percentiles of the durations of the job's
+            batches.
         state_bytes: Memory that Spark's state store occupies.
-        restarts: Number of starts of the job on its checkpoint, except the first start.
+        restarts: Number of times that the job was restarted from its checkpoint.
     """
 
     primed: bool
@@ -112,7 +112,7 @@ class FleetPage(TypedDict):
             blind. Muted channels and groups are ignored.
         summary: The overall verdict in one sentence.
         undecodable: Number of dead letters by reason.
-        held_back: Alerts about any channel that are held back, because taps or the
+        held_back: Alerts about channels. The alerts are held back because taps or the
             mirror may have missed messages.
     """
 
@@ -184,8 +184,9 @@ class TapsPage(TypedDict):
     """A page of taps, sorted by id.
 
     Attributes:
-        wrong_clocks: `clock_offset_ms` of each tap whose clock is wrong by more than
-            30 s, by tap id. Taps whose records all become dead letters are included.
+        wrong_clocks: For the id of each tap whose clock is wrong by more than 30 s, the
+            tap's `clock_offset_ms`. A tap is included even if all its records become
+            dead letters.
     """
 
     clock: Clock
@@ -225,7 +226,7 @@ SpanObject = TypedDict(
         ],
     },
 )
-SpanObject.__doc__ = "A period in which the view kept the same verdict."
+SpanObject.__doc__ = "A period in which a view had the same verdict and reason."
 
 VerdictsPage = TypedDict(
     "VerdictsPage",
@@ -244,7 +245,7 @@ VerdictsPage = TypedDict(
         "next": Next,
     },
 )
-VerdictsPage.__doc__ = "A page of the verdicts that a view had, oldest first."
+VerdictsPage.__doc__ = "A page of a view's verdicts, oldest first."
 
 
 def record(name: str, fields: Mapping[str, Any], text: str | None = None) -> type:
@@ -349,13 +350,14 @@ _GROWN = record(
     "GrownDurations",
     {"count": int, **_PERCENTILES},
     "Number of durations, and their percentiles in milliseconds. Each percentile is "
-    "the upper bound of its histogram bucket.",
+    "the upper bound of the histogram bucket that contains the exact percentile.",
 )
 _DURATIONS = record(
     "Durations",
     {"count": int, "sum": int, **_PERCENTILES},
     "Number of durations, and their sum and percentiles in milliseconds. Each "
-    "percentile is the upper bound of its histogram bucket.",
+    "percentile is the upper bound of the histogram bucket that contains the exact "
+    "percentile.",
 )
 _TYPES: Mapping[Unit, Any] = {
     Unit.COUNT: int,

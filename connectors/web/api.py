@@ -109,10 +109,10 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
     def all_views(request: Request, query: ViewsQuery) -> Mapping[str, Any]:
         """Return a page of channels or groups.
 
-        `id` or `key` selects a single channel or group. The answer at
-        `/api/v1/channels` also contains the overall verdict and the state of the job;
-        its list begins with the channels that have the most severe verdicts. At
-        addresses under `/api/v1/views`, the list is sorted by id.
+        `id` or `key` selects a single channel or group. At `/api/v1/channels`, the
+        answer also contains the overall verdict and the state of the job. The list of
+        channels is sorted by verdict, most severe first; muted channels are last. At
+        addresses below `/api/v1/views`, the list is sorted by id.
         """
         place = query.place(_ViewPlace)
         is_root = "prefix" not in request.path_params
@@ -224,7 +224,7 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
         }
 
     def verdicts(request: Request, query: VerdictsQuery) -> VerdictsPage:
-        """Return a page of the verdicts that a view had in a period, oldest first."""
+        """Return a page of a view's verdicts in a period, oldest first."""
         place = query.place(_SpanPlace)
         snapshot = read_figures(sources)
         views = views_of(request, snapshot)

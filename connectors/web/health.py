@@ -37,8 +37,8 @@ def probes(obstacle: Callable[[], str]) -> list[BaseRoute]:
     async def readyz(request: Request) -> Response:
         """Answer with status 200 if the figures are complete and fresh, else with 503.
 
-        The text of a 503 contains the reason. If a login is required and the request
-        has none, the text omits the reason.
+        If the status is 503, the text contains the reason. If a login is required but
+        the request contains no login, the text omits the reason.
         """
         # Run `obstacle` in a thread: `obstacle` may read all channels, which would
         # block the event loop.

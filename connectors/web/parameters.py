@@ -47,8 +47,9 @@ class ViewQuery:
 
     Attributes:
         id: Id of the channel or group.
-        key: Key of the channel or group, 16 hexadecimal digits. It replaces the id if
-            the id is too long for an address or contains hidden characters.
+        key: Key of the channel or group, 16 hexadecimal digits. A channel or group has
+            a key only if its id is too long for an address or contains hidden
+            characters.
     """
 
     id: str | None = None

@@ -147,8 +147,8 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
     def planning(request: Request, query: ViewsQuery) -> Mapping[str, Any]:
         """Return a page of the newest forecasts, sorted by id.
 
-        If the request selects a channel or group, its forecast has a value for each
-        day. Otherwise, each forecast has only the value for the next seven days.
+        Each forecast has one value for the next seven days. If the request selects a
+        channel or group, the forecast also has a value for each day.
         """
         place = query.place(Reference)
         snapshot = read_figures(sources)
@@ -204,8 +204,8 @@ def _hours_type(kind: AnyKind) -> type:
     minute = Annotated[
         int,
         Meta(
-            description="Start of the last minute in which a figure changed in this "
-            "hour, event time, Unix ms."
+            description="Start of the hour's last minute in which a figure changed, "
+            "event time, Unix ms."
         ),
     ]
     hour = record(f"{name}Hour", {"minute": minute, **fields})

@@ -276,7 +276,8 @@ def verdict_entries(
         ),
         Figure(
             "verdict_reason",
-            "First reason, in the order of docs/figures.md, whose condition holds.",
+            "Reason of the verdict: the first reason in docs/figures.md whose "
+            "condition holds.",
             Unit.WORD,
             report=("reason",),
         ),

@@ -231,16 +231,17 @@ class IncidentObject(TypedDict):
         since: Time at which the problem began.
         found: When the monitor found the problem.
         ended: When the incident ended; null if it has not ended.
-        lacking: Participants that are known to lack the message, each with the time of
-            the first frame that showed the lack. In an MVDS group, each has the time
-            when the message was first sent to the participant.
-        lacking_others: Minimum number of participants that are known to lack the
-            message but are not in `lacking`.
-        named_by: If the message is lost, participants whose causal history named it. In
-            an MVDS group, participants that sent the message.
+        lacking: Participants that are known to lack the message. The value of each
+            participant is the time of the first frame that showed the lack; in an MVDS
+            group, the value is the time when the message was first sent to the
+            participant.
+        lacking_others: `lacking` omits at least this number of participants that are
+            known to lack the message.
+        named_by: For a lost message, participants whose causal history named the
+            message. In an MVDS group, participants that sent the message.
         waku_hash: Waku hash of the first copy, as `0x` and 64 digits; null if unknown.
-        retrieval_hint: Retrieval hint of the message from a causal history, in
-            hexadecimal digits; null if no hint is known.
+        retrieval_hint: The message's retrieval hint in hexadecimal digits, from a
+            causal history; null if no hint is known.
         tap_hole: Whether every tap of the channel had a capture gap in the time from
             shortly before `since` until `found`.
         why: The reason for the incident in one sentence, with the time limit of the

@@ -61,7 +61,7 @@ class Subject(NamedTuple):
 
 
 class Step(msgspec.Struct, frozen=True):
-    """One fact about a message, which a frame or an expired deadline shows.
+    """One fact about a message. A frame or an expired deadline shows the fact.
 
     Attributes:
         at_ms: Event time, Unix ms.
@@ -84,7 +84,7 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Person(msgspec.Struct):
-    """What frames show about one participant of a traced message. Times are Unix ms.
+    """What frames show about one participant and the traced message. Times are Unix ms.
 
     Attributes:
         name: Participant id.

@@ -21,10 +21,14 @@ class OutlookObject(TypedDict):
     """Forecast of one figure.
 
     Attributes:
-        past: Mean of the figure in the last seven days of the history. For a peak
-            figure, the maximum.
-        week: Forecast of the figure's mean in the next seven days. For a peak figure,
-            forecast of the maximum.
+        past: Mean of the figure in the last seven days of the history. For
+            `kafka.bytes_per_second`, `epoch_messages`, `message_bytes` and
+            `filter_ids`, the maximum in these days. For `epoch_headroom`, the minimum.
+            For `kafka.storage`, the value at the end of the history.
+        week: Forecast of the figure's mean in the next seven days. For
+            `kafka.bytes_per_second`, `kafka.storage`, `epoch_messages`, `message_bytes`
+            and `filter_ids`, forecast of the maximum in these days. For
+            `epoch_headroom`, forecast of the minimum.
         before: Values of the figure on the last days of the history, oldest first.
         days: Forecast of the figure for each future day.
     """
@@ -42,9 +46,10 @@ class ReachedObject(TypedDict):
         now: Value of the figure at the end of the history.
         reached: Time at which half of the simulated futures have reached the limit,
             Unix ms.
-        note: If the figure is the number of ids in a filter that rolls over: at how
-            many ids it rolls over. If it always rolled over below the limit, `reached`
-            is null. For other figures, the note is empty.
+        note: For the figure `filter_ids`, the number of ids at which the filter rolls
+            over, as text; empty if the filter did not roll over in the history. If the
+            filter always rolled over below the limit, `reached` is null. For other
+            figures, the note is empty.
     """
 
     figure: str

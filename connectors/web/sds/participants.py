@@ -48,11 +48,12 @@ class ParticipantObject(TypedDict):
     """A participant.
 
     Attributes:
-        heard: Event time of the participant's newest first copy, Unix ms.
+        heard: Event time of the latest first copy that the participant sent, Unix ms.
         lacks: Number of messages that the participant lacks now.
-        lacks_since: Event time of the first frame that showed that the participant
-            lacks one of these messages, Unix ms; null if it lacks none.
-        undelivered: Number of messages in `lacks` whose delivery deadline has passed.
+        lacks_since: For the messages that `lacks` counts, event time of the first frame
+            that showed a lack, Unix ms; null if `lacks` is 0.
+        undelivered: Number of messages that the participant lacks and whose delivery
+            deadline has passed.
         delivered: Number of successful deliveries to the participant.
         failed: Number of failed deliveries to the participant.
         delivered_ratio: `delivered` / (`delivered` + `failed`); null if both are 0.

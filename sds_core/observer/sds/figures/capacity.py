@@ -93,7 +93,9 @@ _TRAFFIC = under(
         series=(gauge("sds_bloom_one_percent_timestamp_seconds").of(),),
     ),
     Figure(
-        "bloom_bits_set", "Number of 1 bits in the fullest filter in use.", history=True
+        "bloom_bits_set",
+        "Number of bits that are 1 in the fullest filter in use.",
+        history=True,
     ),
     Figure("bloom_bits", "Number of bits of the fullest filter in use.", history=True),
     Figure(
