@@ -21,12 +21,12 @@ RUNS = Path(__file__).with_name("guarantees.json")
 
 _BROKEN = (
     "",
-    "Each promise names tests. For each of these tests, `docs/promises.toml` has a "
-    "change to the program; the changed program breaks the promise.",
+    "Each promise below has a list of tests. For each of these tests, "
+    "`docs/promises.toml` has a change to the program that breaks the promise.",
     "`make promise-mutation` makes each change in a copy of the program, and then runs "
-    "only this test.",
-    "A change counts as found if this test fails with the change, and passes without "
-    "it.",
+    "only the test that belongs to the change.",
+    "A change counts as found if its test fails with the change, and passes without "
+    "the change.",
     "",
 )
 

@@ -49,7 +49,7 @@ history/channel_minutes/day=2026-08-10/0000000000.parquet
 history/channel_verdicts/day=2026-08-10/0000000000.parquet
 ```
 
-The day is the UTC day of the field `found` (incidents) or `minute` (the other tables). In `channel_verdicts`, the field contains wall time; in the other tables, it contains event time.
+The day is the UTC day of the field `found` (incidents) or `minute` (the other tables). In `channel_verdicts`, `minute` is wall time; in the other tables, the field is event time.
 A file is complete when it appears, and never changes; files whose names begin with a dot are unfinished or about to be deleted.
 
 The files of a day are merged if the day has more than {file_limit} files, or if it has at least two files and the newest file is more than {quiet_minutes} minutes old.
@@ -137,10 +137,10 @@ ORDER BY channel, hour;
 The query also reads the days before these two days, because it compares each channel's first row of the two days with the channel's previous row.
 If a channel has no earlier row, the channel's figures begin at 0.
 If a [forgotten](figures.md#forgotten-channels) channel has returned and its totals are smaller than before, the channel's figures begin at 0 too.
-If earlier rows of a channel have expired, the query counts the figures of the expired rows in the channel's first hour. So query only days after the oldest stored day.
+If all earlier rows of a channel have expired, the query adds the channel's earlier figures to the channel's first hour. To make this less likely, do not query the oldest stored days.
 If a file disappears during your query because of a merge, repeat the query.
 
-For each channel and each [shown verdict](figures.md#verdict-over-time), this query returns the number of minutes of two days in which the channel had this verdict:
+For each channel and each [shown verdict](figures.md#verdict-over-time), this query returns how many minutes of two days the channel had this verdict:
 
 ```sql
 WITH latest AS (
@@ -188,7 +188,7 @@ WHEN MATCHED AND new.told > kept.told THEN UPDATE
 WHEN NOT MATCHED THEN INSERT;
 ```
 
-The Kafka topics have the same rows as the files:
+The Kafka topics have the same rows as the files, one row in each record:
 
 | part | content |
 |---|---|
@@ -202,7 +202,7 @@ If a topic does not exist, the monitor creates it with compaction (the newest ro
 
 Fields without a type are int64.
 New releases only add fields. In rows of older releases, the added fields are null.
-If the meaning of a field below is *Figures*, [figures.md](figures.md) defines the field. Some names there have `.` in place of `_`, such as `bytes.content` for `bytes_content`.
+If the meaning of a field below is *Figures*, [figures.md](figures.md) defines the field. On that page, some names have `.` in place of `_`, such as `bytes.content` for `bytes_content`.
 Each table also has the sequence number [`told`](#keys-and-duplicates).
 
 Each histogram has three fields, whose names end in:
@@ -212,7 +212,7 @@ Each histogram has three fields, whose names end in:
 - `_buckets` (list<int64>): the number of durations in each bucket, not cumulative, with the inclusive upper bounds {bounds} ms and a last, open bucket.
 
 Groups of MVDS have the tables `group_incidents` (with the same fields as `incidents`), `group_verdicts` (with the same fields as `channel_verdicts`) and `group_minutes`.
-In the tables of groups, `channel` is the group; the topics of these tables are `sds.incidents.groups`, `sds.channel-verdicts.groups` and `sds.channel-minutes.groups`.
+In the tables of groups, the field `channel` contains the group id. The topics of these tables are `sds.incidents.groups`, `sds.channel-verdicts.groups` and `sds.channel-minutes.groups`.
 """  # noqa: E501 - one sentence per line
 
 _TABLES = (
