@@ -147,26 +147,26 @@ def about() -> str:
     return "\n".join(
         (
             f"One node sends a message every {INTERVAL_S:g} s on average, for "
-            f"{MESSAGES_S // 60} minutes, to {NODES - 1} others, which do not forward "
-            "it.",
-            "Each payload, from or to the sender, is lost with the probability in the "
-            "column *loss*, independently of other payloads.",
-            f"Each row has {len(SEEDS)} simulations with different seeds.",
+            f"{MESSAGES_S // 60} minutes, to {NODES - 1} other nodes. These nodes do "
+            "not forward the message.",
+            "Each payload that the sender sends or receives is lost with the "
+            "probability in the column *loss*, independently of other payloads.",
+            f"Each row combines {len(SEEDS)} simulations with different seeds.",
             "",
             "- *p50*, *p95*: epochs from `append` until a receiver has the message; "
-            "undelivered messages count as slower than all others.",
-            "- *undelivered*: share of the pairs (a message and a receiver) in which "
+            "an undelivered message counts as slower than every delivered message.",
+            "- *undelivered*: share of the pairs of a message and a receiver in which "
             f"the receiver does not get the message within {HORIZON_EPOCHS:,} epochs.",
-            "- *payloads*, *records*, *bytes*: what all nodes send until the "
-            "simulation ends, including acknowledgements, divided by the number of "
-            "deliveries.",
-            "- back-off *document*: waits of 2, 4, …, 128 epochs, then again from 2 "
-            "epochs, as the specification defines.",
-            "- back-off *linear*: each wait is two epochs longer than the last wait, "
-            "as in the upstream simulation.",
+            "- *payloads*, *records*, *bytes*: numbers of payloads, records and bytes "
+            "that all nodes send until the simulation ends, divided by the number of "
+            "deliveries. Acknowledgements are included.",
+            "- back-off *document*: the waits are 2, 4, …, 128 epochs, and then start "
+            "again at 2 epochs, as the specification defines.",
+            "- back-off *linear*: each wait is two epochs longer than the previous "
+            "wait, as in the simulation of vacp2p/mvds.",
             "- back-off *deployed*: the first wait is 90 epochs, each further wait is "
-            "twice as long, and each wait gets up to 29 random epochs in addition. "
-            "status-go uses this back-off, with epochs of 300 ms.",
+            "twice as long, and a random number of up to 29 epochs is added to each "
+            "wait. status-go uses this back-off, with epochs of 300 ms.",
         )
     )
 
@@ -187,7 +187,7 @@ def block(rows: Iterable[Row]) -> str:
     rows = list(rows)
     # All settings have the same seeds, and so the same messages.
     due = max(_due(results) for _, results in rows)
-    pairs = f"Each row has {due:,} pairs of a message and a receiver."
+    pairs = f"Each row covers {due:,} pairs of a message and a receiver."
     lines = table(heads, map(_cells, rows))
     return "\n".join([PART.begin, "", about(), "", pairs, "", *lines, "", PART.end])
 
