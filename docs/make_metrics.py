@@ -37,10 +37,10 @@ _HEAD = """\
 `.venv/bin/python -m docs.make_metrics` writes this page from the declarations in `sds_core/`; do not edit it by hand.
 [figures.md](figures.md) defines the figures.
 
-`sds-monitor run` serves the metrics at `/metrics`, except those of mirrors and audits.
+`sds-monitor run` serves all metrics at `/metrics`, except the metrics of mirrors and audits.
 Counters and histograms of channels, taps and dead letters continue after a restart, because the checkpoint holds them.
 The buckets of histograms have the upper bounds {bounds} seconds.
-Until the monitor has read the checkpoint, it exports only gauges and the histogram of the job's batches.
+Until the monitor has read the checkpoint, the monitor exports only gauges and the histogram of the job's batches.
 """  # noqa: E501 - one sentence per line
 
 
@@ -83,14 +83,14 @@ _FORECAST = Forecast(
 SECTIONS = (
     Section.of(
         "Channels",
-        "Channels beyond the cardinality limit are summed as channel `other`, which "
-        "has no verdict.",
+        "The figures of all channels beyond the cardinality limit are added up. The "
+        "sums have the label value `other`, and no verdict.",
         CHANNEL_FIGURES,
     ),
     Section.of(
         "Groups of MVDS",
-        "Groups beyond the cardinality limit are summed as channel `other`, which has "
-        "no verdict.",
+        "The figures of all groups beyond the cardinality limit are added up. The sums "
+        "have the label value `other`, and no verdict.",
         GROUP_FIGURES,
     ),
     *(

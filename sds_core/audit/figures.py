@@ -79,8 +79,8 @@ AUDIT_METRICS: tuple[Metric[AuditFigures], ...] = (
     ),
     one_sample(
         "sds_audit_unidentified_records",
-        "Records of the mirror that had no valid hash or no valid time of their "
-        "message in the newest audit.",
+        "Records of the mirror in the newest audit that lacked a valid message hash or "
+        "a valid message time.",
         lambda a: None if a.result is None else a.result.unidentified,
     ),
     one_sample(

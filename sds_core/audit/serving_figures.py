@@ -26,7 +26,10 @@ class ServingFigures:
 SERVING_METRICS: tuple[Metric[ServingFigures], ...] = tuple(
     one_sample(f"sds_audit_serve_{name}", text, attrgetter(name.removesuffix("_total")))
     for name, text in (
-        ("messages", "Messages that other mirrors can compare."),
+        (
+            "messages",
+            "Messages that other mirrors can compare with their own messages.",
+        ),
         ("connections_total", "Connections of other mirrors."),
         (
             "refused_total",
@@ -36,7 +39,8 @@ SERVING_METRICS: tuple[Metric[ServingFigures], ...] = tuple(
         ("sessions_total", "Synchronisations that other mirrors started."),
         (
             "differing_roots_total",
-            "Synchronisations by 75/WAKU2-SYNC with a mirror whose messages differ.",
+            "Synchronisations by 75/WAKU2-SYNC in which the other mirror's messages "
+            "differed from this mirror's messages.",
         ),
         ("records_total", "Records that were sent to other mirrors."),
     )

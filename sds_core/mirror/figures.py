@@ -106,8 +106,8 @@ NODE_METRICS: tuple[Metric[NodeFigures], ...] = (
     ),
     one_sample(
         "sds_mirror_full_pages_total",
-        "Pages with as many messages as the node's cache can hold, so the cache may "
-        "have dropped earlier messages.",
+        "Pages that contained the maximum number of messages that the node's cache can "
+        "hold, so the cache may have dropped earlier messages.",
         lambda n: n.full_pages,
     ),
     one_sample(
@@ -117,7 +117,8 @@ NODE_METRICS: tuple[Metric[NodeFigures], ...] = (
     ),
     one_sample(
         "sds_mirror_store_swept_timestamp_seconds",
-        "Time up to which the node's store is mirrored, in the senders' timestamps.",
+        "Time up to which the mirror has read the messages of the node's store, in the "
+        "senders' timestamps.",
         lambda n: in_seconds(n.swept_ms),
     ),
 )

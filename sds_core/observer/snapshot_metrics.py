@@ -24,8 +24,8 @@ def settings_metrics(kind: AnyKind) -> list[Metric[ChannelSettings]]:
     objectives: Metric[ChannelSettings] = Metric(
         f"{name}_objective_ratio",
         MetricKind.GAUGE,
-        f"SLO of the {one}: minimum share of deliveries that succeed, or of messages "
-        "that are acknowledged in time.",
+        f"SLO of the {one}: minimum share of deliveries that succeed (delivery), and "
+        "minimum share of messages that are acknowledged in time (acknowledgement).",
         ("objective",),
         lambda c: [
             (("delivery",), c.delivery_objective),
@@ -153,25 +153,26 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
         Metric(
             "sds_excused_findings",
             MetricKind.GAUGE,
-            "Findings in the verdict's window that do not count, because taps or the "
-            "mirror may have missed messages; absent if all findings of this kind "
-            "count.",
+            "Findings in the verdict's window that the verdict ignores, because taps "
+            "or the mirror may have missed messages; absent for a kind without ignored "
+            "findings.",
             ("channel", "kind"),
             _by_view(lambda views: _excused(views, lambda one: one.excused)),
         ),
         Metric(
             "sds_unexcused_findings",
             MetricKind.GAUGE,
-            "Findings in the verdict's window that count; present only if the kind "
-            "also has findings that do not count.",
+            "Findings in the verdict's window that the verdict does not ignore; absent "
+            "for a kind without ignored findings.",
             ("channel", "kind"),
             _by_view(lambda views: _excused(views, lambda one: one.counted)),
         ),
         Metric(
             "sds_alert_held_back",
             MetricKind.GAUGE,
-            "Findings that do not count for an alert, because taps or the mirror may "
-            "have missed messages; present only while they hold the alert back.",
+            "Findings that an alert ignores, because taps or the mirror may have "
+            "missed messages. Present only while the alert does not fire, but would "
+            "fire if these findings counted.",
             ("channel", "alert", "reason"),
             _by_view(
                 lambda views: (
@@ -205,8 +206,8 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
         ),
         one_sample(
             "sds_monitor_dead_letters_unwritten_total",
-            "Dead letters that Kafka refused since the process started; the monitor "
-            "only counts them.",
+            "Dead letters that the monitor could not write since the process started, "
+            "because Kafka refused them.",
             lambda s: s.job.dead_letters_unwritten,
         ),
         one_sample(
@@ -257,7 +258,8 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
         *map(_in_state, kinds),
         one_sample(
             "sds_monitor_history_pending",
-            "Rows of the history that wait for the Kafka topics or the Parquet files.",
+            "Rows of the history that are not yet copied to the Kafka topics or to the "
+            "Parquet files.",
             lambda s: s.job.history_pending,
         ),
         one_sample(
@@ -267,8 +269,8 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
         ),
         one_sample(
             "sds_monitor_stalls_total",
-            "Restarts, since the process started, of a query that made no progress "
-            "although Kafka answered.",
+            "Number of times since the process started that a query was restarted, "
+            "because it made no progress although Kafka answered.",
             lambda s: s.job.stalls,
         ),
         *map(_without_label, kinds),

@@ -104,7 +104,8 @@ def plan_metrics(kind: AnyKind) -> list[Metric[Forecast]]:
         Metric(
             f"{prefix}_limit_headroom_ratio",
             MetricKind.GAUGE,
-            f"Unused share of a limit at the end of the {one}'s history.",
+            f"Share of a limit that the newest value in the {one}'s history leaves "
+            "unused.",
             ("limit",),
             lambda f: [((limit.name,), limit.headroom) for limit in f.limits],
         ),
@@ -134,8 +135,8 @@ def plan_totals_metrics(kind: AnyKind) -> list[Metric[Plan]]:
         Metric(
             f"{prefix}_{many}",
             MetricKind.GAUGE,
-            f"Number of {many} by forecast: available (yes), not available (no), or "
-            "not computed because of a limit (not_computed).",
+            f"Number of {many} whose forecast is available (yes), is not available "
+            "(no), or was not computed because of a limit (not_computed).",
             ("forecast",),
             lambda plan: [
                 (("yes",), len(plan.views)),

@@ -59,14 +59,14 @@ _TYPES = ("ack", "offer", "request", "message")
 
 _PAYLOADS = counter(
     "mvds_payloads_total",
-    'Distinct payloads; only group "unknown" has this count.',
+    'Distinct payloads of all groups, counted in group "unknown".',
     "empty",
 )
 _RECORDS = counter("mvds_records_total", "Records by type.", "type")
 _BYTES = counter(
     "mvds_bytes_total",
-    'Bytes by type of record; type "other" counts the bytes outside of records, and '
-    'only group "unknown" has this type.',
+    'Bytes by type of record; type "other" counts the bytes of payloads outside of '
+    'records. Only group "unknown" has type "other".',
     "type",
 )
 _RETRANSMISSIONS = counter(
@@ -89,18 +89,18 @@ _TRAFFIC = under(
     ),
     Figure(
         "payloads",
-        'Distinct payloads; only group "unknown" has this count.',
+        'Distinct payloads of all groups, counted in group "unknown".',
         report=("payloads.all",),
         heading="Payloads",
     ),
     Figure(
         "payloads_filled",
-        'Payloads with at least one byte; only group "unknown" has this count.',
+        'Payloads with at least one byte, of all groups, counted in group "unknown".',
         series=(_PAYLOADS.of("false"),),
     ),
     Figure(
         "payloads_empty",
-        'Payloads with zero bytes; only group "unknown" has this count.',
+        'Payloads with zero bytes, of all groups, counted in group "unknown".',
         report=("payloads.empty",),
         series=(_PAYLOADS.of("true"),),
         heading="Empty payloads",
@@ -116,8 +116,8 @@ _TRAFFIC = under(
     ),
     Figure(
         "replicas",
-        'Copies of payloads that another tap captured; only group "unknown" has this '
-        "count.",
+        "Copies of payloads that another tap had captured before, of all groups, "
+        'counted in group "unknown".',
         report=("replicas",),
         series=(counter("mvds_replicas_total").of(),),
         heading="Replicas",
@@ -211,7 +211,7 @@ _DELIVERIES = under(
     ),
     Figure(
         "addressed",
-        "Pairs of a message and a receiver to which it was sent.",
+        "Pairs of a message and a receiver to which the message was sent.",
         report=("addressed",),
         series=(counter("mvds_addressed_total").of(),),
         heading="Addressed",
@@ -235,22 +235,25 @@ _DELIVERIES = under(
     ),
     Figure(
         "resolved",
-        "Pairs that counted as unacknowledged, but were acknowledged later.",
+        "Pairs of a message and a receiver that counted as unacknowledged, but whose "
+        "acknowledgement came later.",
         report=("resolved",),
         series=(counter("mvds_unacknowledged_resolved_total").of(),),
         heading="Came later",
     ),
     Figure(
         "unwitnessed",
-        "Pairs whose missing acknowledgement is no fault, because the receiver sent "
-        "no payload or holds the message.",
+        "Pairs of a message and a receiver that did not acknowledge the message by the "
+        "deadline; no fault, because the receiver sent no payload or holds the "
+        "message.",
         report=("unwitnessed",),
         series=(counter("mvds_unwitnessed_total").of(),),
         heading="Receiver not heard",
     ),
     Figure(
         "in_flight",
-        "Pairs of a message and a receiver whose deadline has not passed.",
+        "Pairs of a message and a receiver that has not acknowledged the message, but "
+        "still has time until the deadline.",
         report=("in_flight",),
         series=(gauge("mvds_in_flight").of(),),
         heading="In flight",
@@ -264,7 +267,8 @@ _DELIVERIES = under(
     ),
     Figure(
         "sends_deliveries",
-        "Deliveries for which a MESSAGE had been sent to the peer.",
+        "Deliveries in which at least one MESSAGE was sent to the peer before the peer "
+        "acknowledged the message.",
         report=("sends.deliveries",),
         series=(counter("mvds_sent_deliveries_total").of(),),
     ),
@@ -329,14 +333,14 @@ _HEALTH = (
     ),
     Figure(
         "remembered_evicted",
-        "Entries that were removed early from the memory of a view, because a limit "
-        'was reached; only group "unknown" has this count.',
+        "Entries that were removed early from the monitor's memory of all groups, "
+        'because a limit was reached; counted in group "unknown".',
         series=(counter("mvds_remembered_evicted_total").of(),),
     ),
     left_out_counter(
         "mvds_left_out_total",
-        "Entries that were discarded because of a limit, in large groups or hostile "
-        'traffic; only group "unknown" has this count.',
+        "Entries of all groups that were discarded because of a limit; only large "
+        'groups or hostile traffic reach these limits. Counted in group "unknown".',
         LeftOut,
     ),
 )

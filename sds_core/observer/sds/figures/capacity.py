@@ -81,14 +81,15 @@ _TRAFFIC = under(
     ),
     Figure(
         "bloom_ids",
-        "Message ids in the fullest filter in use, estimated from its fill.",
+        "Message ids in the fullest filter in use, estimated from the number of its "
+        "1 bits.",
         Unit.NUMBER,
         series=(gauge("sds_bloom_ids").of(),),
     ),
     Figure(
         "bloom_one_percent_ms",
         "Time at which the fullest filter will exceed a false-positive rate of 1 %, "
-        "if the filter keeps growing as now.",
+        "if the filter continues to fill at its current rate.",
         Unit.TIME,
         series=(gauge("sds_bloom_one_percent_timestamp_seconds").of(),),
     ),

@@ -69,8 +69,8 @@ ENTRIES = under(
     ),
     Figure(
         "delivery_recovery",
-        "Time from a participant's first frame that shows a message as missing to this "
-        "participant's first frame that shows the message as received.",
+        "Recovery time of a delivery: from the participant's first frame that shows "
+        "the message as missing to its first frame that shows the message as received.",
         Unit.DURATIONS,
         report=("delivery_recovery_ms",),
         series=(histogram("sds_delivery_recovery_seconds").of(),),

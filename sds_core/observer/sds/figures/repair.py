@@ -21,8 +21,9 @@ _RESPONSES = counter(
 )
 _TIMING = counter(
     "sds_repair_timing_total",
-    "Repair responses, and each participant's first repair request for an id, checked "
-    "against the times that SDS-R derives from hashes.",
+    "Checked repair requests and responses, by whether they conform to the times that "
+    "SDS-R derives from hashes; of a participant's requests for the same id, only the "
+    "first is checked.",
     "step",
     "conformant",
 )
@@ -31,7 +32,7 @@ ENTRIES = under(
     "Repair",
     Figure(
         "repair_requests",
-        "Repair requests, counted per frame and message id.",
+        "Repair requests; each message id that a frame requests counts once.",
         report=("repair.requests",),
         series=(counter("sds_repair_requests_total").of(),),
         heading="Requests",

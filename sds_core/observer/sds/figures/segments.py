@@ -6,8 +6,8 @@ from sds_core.observer.figures import Figure, Share, counter, gauge, under
 
 _ENDED = counter(
     "sds_segmented_messages_ended_total",
-    "Segmented messages that ended: complete if enough segments for the payload "
-    "arrived, else incomplete.",
+    "Segmented messages that are not open, by outcome: complete if enough segments to "
+    "restore the payload were seen, incomplete if too few were seen in time.",
     "outcome",
 )
 _SEGMENTS = counter(
@@ -18,7 +18,7 @@ ENTRIES = under(
     "Segments",
     Figure(
         "segmented",
-        "Messages with at least one seen segment.",
+        "Segmented messages of which at least one segment was seen.",
         report=("segmented.begun",),
         series=(counter("sds_segmented_messages_total").of(),),
         heading="Messages",

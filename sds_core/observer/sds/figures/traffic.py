@@ -41,7 +41,7 @@ ENTRIES = under(
     ),
     Figure(
         "replicas",
-        "Further copies of a broadcast, after the first copy.",
+        "Copies of broadcasts; the first copy of each broadcast does not count.",
         report=("replicas",),
         series=(counter("sds_replicas_total").of(),),
         heading="Replicas",
