@@ -24,7 +24,7 @@ _NOT_MEASURED = "not measured"
 
 # Why a goal is missed. Nothing checks these: read them again after each run.
 _RULES = "the rules and the reader run in Python, and use most of the CPU time"
-_STATE = "every batch reads and writes the state of each channel with new frames"
+_STATE = "every batch reads and writes the state of each channel that has new frames"
 _PYTHON = "the monitor's rules run in Python; the naive process has hardly any rules"
 _WAITS = "a frame waits until the previous batch ends, then until its own batch ends"
 _START = "the JVM, Spark and the first Python workers start one after the other"

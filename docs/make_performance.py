@@ -39,7 +39,7 @@ def _about(run: Run) -> str:
     versions = ", ".join(f"{name} {number}" for name, number in run.versions.items())
     lines = [
         f"sds-monitor {run.version}, {run.date}, {run.minutes:g} minutes.",
-        f"{run.machine}; load before the run {run.load:g}.",
+        f"{run.machine}; load average before the run: {run.load:g}.",
         f"{versions}.",
     ]
     lines += [f"Data set *{name}*: {words}." for name, words in run.data.items()]

@@ -83,7 +83,7 @@ def _measure(
             key=lambda pair: pair[1].records - pair[0].records,
         )
         seconds.append(largest.seconds)
-    what = f"batch with new frames of {news:,} of {len(channels):,} channels"
+    what = f"batch with new frames in {news:,} of {len(channels):,} channels"
     context.say(ROW, what, "s", min(seconds))
 
 
