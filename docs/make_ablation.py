@@ -240,8 +240,8 @@ def about() -> str:
         (
             f"{PARTICIPANTS} participants send in turn, over links that lose each "
             "transmission independently.",
-            f"*SDS-R* and *parity* (rate {PARITY_RATE}) are on or off; the sender "
-            "retries only in the last three columns.",
+            f"The column *repair* shows whether *SDS-R*, *parity* (rate {PARITY_RATE}) "
+            "or both are enabled. The sender retries only in the last three columns.",
             "The channels do not use a store.",
             f"In these simulations, a channel waits at most {waits_ms // 60_000} "
             "minutes for a missing message. By default, a channel waits without limit.",
@@ -278,7 +278,7 @@ def block(cells: Iterable[Cell]) -> str:
     )
     lines += [
         "",
-        f"The bytes exclude sync messages. All participants together send "
+        f"The columns *bytes* exclude sync messages. All participants together send "
         f"{min(rates):.1f} to {max(rates):.1f} sync messages a minute. A sync message "
         f"has {mean_bytes:,.0f} bytes on average.",
         "",
