@@ -68,8 +68,8 @@ def _about(run: SyncRun) -> str:
     lines = [
         "### The run",
         "",
-        f"sds-monitor {run.version}, {run.date}, {run.minutes:g} minutes; a test "
-        "compares bytes and rounds of the current version with this run.",
+        f"sds-monitor {run.version}, {run.date}. The run took {run.minutes:g} minutes. "
+        "A test compares the bytes and rounds of the current version with this run.",
         f"{run.machine}; load before the run {run.load:g}.",
         f"{versions}.",
         f"Every figure is the median of {run.seeds} sets of messages with "
@@ -340,7 +340,7 @@ def _stretches(run: SyncRun) -> str:
         "",
         "The first column is the number of consecutive messages whose hashes were "
         "chosen so that none is a boundary. The client lacks the message in the middle "
-        "of these.",
+        "of these messages.",
         "",
     ]
     return "\n".join([*lines, *table(head, rows)])

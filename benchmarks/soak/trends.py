@@ -67,7 +67,7 @@ MEASURES: Final = (
     ),
     Measure("state bytes", floor=_MIB, follows_state=True),
     Measure("channels", _COUNT, floor=60),
-    Measure("groups", _COUNT, reason="up to 500 groups that are never forgotten"),
+    Measure("groups", _COUNT, reason="at most 500 groups; a group is never forgotten"),
     Measure("series", _COUNT),
     Measure("checkpoint files", _COUNT, follows_state=True),
     Measure("checkpoint bytes", follows_state=True),

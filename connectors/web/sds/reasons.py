@@ -62,7 +62,8 @@ def _undelivered(evidence: Evidence, excused: Excused, count: int) -> str:
     if not others or count <= counts[worst]:
         return text
     rest = words.number(count - counts[worst])
-    return f"{text}, and {rest} did not reach {words.counted(others, 'other')}"
+    receivers = words.counted(others, "other participant")
+    return f"{text}, and {rest} did not reach {receivers}"
 
 
 def _share(part: int, whole: str, limit_percent: int | None) -> str:

@@ -95,8 +95,8 @@ def test_sentence_of_the_verdict_has_its_window_beside_the_count(
     for path in ("/", "/channel?id=c"):
         text = text_of(client, path)
         assert (
-            "2 messages did not reach p1, and 1 did not reach 1 other in the last 10 "
-            "min (3 of 100 deliveries; limit 1 %) failing since"
+            "2 messages did not reach p1, and 1 did not reach 1 other participant in "
+            "the last 10 min (3 of 100 deliveries; limit 1 %) failing since"
         ) in text
     assert "4 messages did not reach p0 since 11:38:10" in text
 

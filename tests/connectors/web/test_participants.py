@@ -184,13 +184,13 @@ def evidence(**found: Any) -> Evidence:
         (
             {"p4": [(1, 2, 1)], "p3": [(1, 2, 20), (1, 3, 8)]},
             0,
-            "28 messages did not reach p3, and 1 did not reach 1 other "
+            "28 messages did not reach p3, and 1 did not reach 1 other participant "
             "in the last 10 min",
         ),
         (
             {"p3": [(1, 2, 2)], "p4": [(1, 2, 1)]},
             1,
-            "2 messages did not reach p3, and 1 did not reach 2 others "
+            "2 messages did not reach p3, and 1 did not reach 2 other participants "
             "in the last 10 min",
         ),
     ],
