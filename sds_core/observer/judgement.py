@@ -73,7 +73,7 @@ class Dead(NamedTuple):
 
     Attributes:
         headers: The record's headers. If any header is invalid, `headers` contains only
-            the tap's id and the sequence number, each only if its header is valid.
+            the tap's id and the sequence number, and these only if both are valid.
         error: The error that the failed check raised.
         is_future: Whether the record's time is too far in the future, even if `error`
             is a different error. If so, the record does not advance the clock, and does
