@@ -38,7 +38,8 @@ def text() -> str:
             "```",
             "",
             "The tables list all conclusions, the most severe first. The last column "
-            "gives the section of [figures.md](figures.md) that defines the conclusion.",
+            "gives the section of [figures.md](figures.md) that defines the "
+            "conclusion.",
             "",
             *tables,
             PART.end,
