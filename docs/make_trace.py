@@ -28,7 +28,7 @@ def text() -> str:
             )
             for what, rule in rules.items()
         )
-        head = (f"`what` of the step, {protocol}", "text", "figure", "section")
+        head = (f"{protocol}: `what` of the step", "text", "figure", "section")
         tables += [*table(head, rows), ""]
     return "\n".join(
         [
@@ -37,8 +37,9 @@ def text() -> str:
             _EXAMPLE.read_text("utf-8").rstrip(),
             "```",
             "",
-            "The tables list all conclusions, the most severe first, with the section "
-            "of [figures.md](figures.md) that defines each:",
+            "The tables list all conclusions, the most severe first. The last column "
+            "gives the section of [figures.md](figures.md) that defines the "
+            "conclusion.",
             "",
             *tables,
             PART.end,

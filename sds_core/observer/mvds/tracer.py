@@ -34,7 +34,8 @@ RULES: Mapping[str, Rule] = {
     "unacknowledged": Rule(
         "unacknowledged",
         "14",
-        "the receiver was heard, but did not acknowledge the message by the deadline",
+        "the receiver sent a payload after the message, but did not acknowledge the "
+        "message by the deadline",
     ),
     "unanswered_request": Rule(
         "unanswered_requests", "14", "no MESSAGE answered a REQUEST by the deadline"
@@ -46,8 +47,8 @@ RULES: Mapping[str, Rule] = {
     "unwitnessed": Rule(
         "unwitnessed",
         "14",
-        "not acknowledged, but no fault: the receiver was not heard, or holds the "
-        "message",
+        "not acknowledged, but no fault: the receiver sent no payload after the "
+        "message, or showed that it holds the message",
     ),
     "acknowledged_in_time": Rule(
         "acknowledged_in_time", "14", "acknowledged before the deadline"

@@ -10,8 +10,8 @@ RULES: Mapping[str, Rule] = {
     "gaps_lost": Rule(
         "gaps.lost",
         "6",
-        "the message counts as lost: by the deadline, only its sender's frames showed "
-        "it",
+        "the message counts as lost: by the deadline, no tap saw the message, and no "
+        "participant except its sender showed that it had the message",
     ),
     "undelivered": Rule(
         "deliveries.lost",
@@ -34,8 +34,8 @@ RULES: Mapping[str, Rule] = {
     "gaps_tap_gap": Rule(
         "gaps.tap_gap",
         "6",
-        "the message counts as missed only by the taps: another participant had it, "
-        "but no tap showed it",
+        "the message counts as missed only by the taps: another participant had the "
+        "message, but no tap saw it by the deadline",
     ),
     "gaps_retracted": Rule(
         "gaps.retracted",
@@ -50,7 +50,7 @@ RULES: Mapping[str, Rule] = {
     "gaps_recovered_late": Rule(
         "gaps.recovered_late",
         "6",
-        "arrived after the repair window of the latest request",
+        "the message arrived after the repair window of the latest request",
     ),
     "missing": Rule(
         "",
@@ -60,12 +60,19 @@ RULES: Mapping[str, Rule] = {
     "recovered": Rule(
         "deliveries.recovered",
         "5",
-        "the message was delivered, but an earlier frame of the participant lacked it",
+        "the message was delivered, but an earlier frame of the participant lacked the "
+        "message",
     ),
     "gaps_repaired": Rule(
-        "gaps.repaired", "6", "arrived within the repair window of a request"
+        "gaps.repaired",
+        "6",
+        "the message arrived within the repair window of the latest request",
     ),
-    "gaps_late": Rule("gaps.late", "6", "arrived late, without a request"),
+    "gaps_late": Rule(
+        "gaps.late",
+        "6",
+        "the message arrived after the settle time, without a repair request",
+    ),
     "unwitnessed": Rule(
         "unwitnessed",
         "4",
@@ -75,10 +82,12 @@ RULES: Mapping[str, Rule] = {
     "message_id_collision": Rule(
         "message_id_collisions",
         "2",
-        "another message has the same id: other sender or Lamport timestamp",
+        "another message has the same id, but another sender or Lamport timestamp",
     ),
     "repair_expired": Rule(
-        "repair.expired", "7", "no response within the repair window"
+        "repair.expired",
+        "7",
+        "the repair request got no response within the repair window",
     ),
     "request_early": Rule(
         "repair_timing.requests_early", "7", "the request came before T_req"
@@ -94,12 +103,12 @@ RULES: Mapping[str, Rule] = {
     "definite": Rule(
         "acknowledged.definite",
         "4",
-        "acknowledged: the causal history of another participant names it",
+        "acknowledged: the causal history of another participant names the message",
     ),
     "probable": Rule(
         "acknowledged.probable",
         "4",
-        "probably acknowledged: filters of enough participants hold it",
+        "probably acknowledged: filters of enough participants hold the message",
     ),
     "first_pass": Rule(
         "deliveries.first_pass",
@@ -110,14 +119,17 @@ RULES: Mapping[str, Rule] = {
     "gaps_opened": Rule(
         "gaps.opened",
         "6",
-        "a gap: the message was named, and was missing for longer than the settle time",
+        "a gap: a causal history named the message, but no tap saw the message within "
+        "the settle time",
     ),
     "gaps_before_start": Rule(
         "",
         "6",
         "a message that counts as sent before the start of the view is never a gap",
     ),
-    "repair_answered": Rule("repair.answered", "7", "answers the repair request"),
+    "repair_answered": Rule(
+        "repair.answered", "7", "the broadcast answers the repair request"
+    ),
     "repair_redundant": Rule(
         "repair.redundant", "7", "a further response to the repair request"
     ),
