@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support import groups, programs
 from tests.support.kafka import kafka_broker, kafka_topic
@@ -23,6 +24,12 @@ ALONE = Path(__file__).with_name("e2e")
 """Where `make test-alone` collects."""
 MARKS = {"kafka", "spark", "browser", "node", "needs", "slow"}
 """`make test-rest` collects the modules whose source has one of them."""
+
+# A busy machine is slow, not wrong.
+settings.register_profile(
+    "timeless", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("timeless")
 
 
 @pytest.fixture(autouse=True)

@@ -10,8 +10,6 @@ _EXPLORED = os.environ.get("SDS_MONITOR_TEST_EXAMPLES")
 
 CAREFUL = settings(
     max_examples=int(_EXPLORED or 250),
-    # A busy machine is slow, not wrong.
-    deadline=None,
     derandomize=not _EXPLORED,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

@@ -276,7 +276,7 @@ def test_requests_made_of_the_description_are_answered_as_described(
             # Any text is allowed for most parameters.
             continue
 
-        @settings(max_examples=EXAMPLES, deadline=None, database=None, derandomize=True)
+        @settings(max_examples=EXAMPLES, database=None, derandomize=True)
         @given(operation.as_strategy(schemathesis.GenerationMode(mode)))
         def check(case: schemathesis.Case) -> None:
             # No schema says which values other answers have as their `next`.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.data import mix
@@ -93,7 +93,6 @@ def test_one_core_takes_as_much_longer_as_was_measured() -> None:
     assert found == pytest.approx(ratio)
 
 
-@settings(deadline=None)
 @given(loads, st.floats(1, 10))
 def test_more_never_needs_less(load: Load, factor: float) -> None:
     """Monotone in channels of the same traffic, and in all other arguments."""
@@ -112,7 +111,6 @@ def test_more_never_needs_less(load: Load, factor: float) -> None:
                 assert large >= small * (1 - 1e-9), (name, greater)
 
 
-@settings(deadline=None)
 @given(loads)
 def test_limit_is_the_last_load_that_is_followed(load: Load) -> None:
     """One channel more takes longer than the trigger; more cores follow no less."""

@@ -112,7 +112,7 @@ inputs: st.SearchStrategy[Input] = st.one_of(
 steps = st.lists(st.tuples(inputs, st.integers(0, 400_000)), min_size=1, max_size=60)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(steps)
 def test_any_inputs_leave_a_channel_that_can_be_stored_and_goes_on(
     given_steps: list[tuple[Input, int]],
@@ -141,7 +141,7 @@ def test_any_inputs_leave_a_channel_that_can_be_stored_and_goes_on(
     assert again.snapshot() == alice.snapshot()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @example(0, 4, 0.234375)
 @given(st.integers(0, 10**6), st.integers(2, 4), st.floats(0, 0.3))
 def test_everything_said_is_received_by_everybody(

@@ -17,8 +17,10 @@ from sds_core.observer.record import Arrival, RawRecord
 from sds_core.observer.sds.digest import ChannelDigester
 from sds_core.observer.sds.digest_parts import LONGEST_HINT
 from sds_core.observer.sds.frame_filter import usable_filter
+from sds_core.observer.sds.limits import MOST_HISTORY, MOST_REQUESTS
 from sds_core.observer.sds.seen_frames import frames_of
 from sds_core.wire import (
+    MAX_ID_CHARACTERS,
     BloomFilter,
     BloomParameters,
     Dialect,
@@ -233,11 +235,13 @@ def _check_digest(frame: Frame, record: RawRecord) -> None:
         assert seen.lamport == (frame.lamport or 0)
         assert [(one.message_id, one.sender) for one in seen.history] == [
             (one.message_id, one.sender_id)
-            for one in frame.causal_history
-            if one.message_id
+            for one in frame.causal_history[-MOST_HISTORY:]
+            if _is_kept(one)
         ]
         assert {one.message_id for one, _ in seen.requests} == {
-            one.message_id for one in frame.repair_request if one.message_id
+            one.message_id
+            for one in frame.repair_request[:MOST_REQUESTS]
+            if _is_kept(one)
         }
         assert seen.sizes == part_sizes(frame.dialect, value)
         filter_ = usable_filter(frame)
@@ -245,6 +249,12 @@ def _check_digest(frame: Frame, record: RawRecord) -> None:
         if seen.filter is not None and filter_ is not None:
             assert bytes(seen.filter.bits) == bytes(filter_.bits)
             assert (seen.filter.m_bits, seen.filter.k) == (filter_.m_bits, filter_.k)
+
+
+def _is_kept(entry: HistoryEntry) -> bool:
+    """Whether its id is not empty, and id and sender are not too long."""
+    longest = max(len(entry.message_id), len(entry.sender_id))
+    return bool(entry.message_id) and longest <= MAX_ID_CHARACTERS
 
 
 def _report(records: Sequence[RawRecord], size: int | None) -> Any:
