@@ -139,9 +139,9 @@ class SessionSettings:
     Attributes:
         master: URL of the Spark master; None if ``spark-submit`` has started this
             program and sets the master.
-        shuffle_partitions: Number of partitions of the state, which the first batch of
-            a checkpoint fixes. If None, it is the number of cores. More partitions
-            would cost memory and time in every batch.
+        shuffle_partitions: Number of partitions of the state. After the first batch of
+            a checkpoint, this number cannot change. If None, it is the number of cores.
+            More partitions would cost memory and time in every batch.
     """
 
     master: str | None = LOCAL

@@ -155,9 +155,10 @@ def _records_of(
 ) -> tuple[list[RawRecord], dict[int, int]]:
     """Return the messages in the ranges as records, and each partition's next offset.
 
-    The next offset of a partition follows the offset of its last message. One field is
-    read from all messages before the next field, because Python code that runs for each
-    message takes too long. Messages are in offset order within each partition.
+    The next offset of a partition follows the offset of its last message. The fields
+    are read one after another, each from all messages at once, because a Python loop
+    over the messages takes too long. Messages are in offset order within each
+    partition.
     `open_ranges` maps each partition to its range. If a header name of a record is not
     UTF-8, the record's headers are `_UNKNOWN_HEADERS`.
     """

@@ -50,7 +50,7 @@ def wait_until_listening(settings: KafkaSettings) -> None:
 
     Raises:
         KafkaRefused: A broker refuses the client. The function raises this error at
-            once, without retries until the timeout.
+            once; it retries only after other errors, until the timeout.
         KafkaUnreachable: No broker answered within the settings' timeout.
         SecurityUnusable: A file in the security settings cannot be used.
     """

@@ -69,8 +69,8 @@ def _event_name(name: str) -> EventName:
 class SteadyClock:
     """Unix time that never decreases.
 
-    If the system's clock is set back, the monotonic clock advances the time until the
-    system's clock is no longer behind.
+    If the system's clock is set back, this clock continues at the speed of the
+    monotonic clock until the system's clock has caught up with it.
     """
 
     def __init__(self) -> None:

@@ -207,16 +207,19 @@ def next_minute_ms(unix_ms: int) -> int:
 
 
 def since(unix_ms: int, clock_ms: int) -> str:
-    """Return an event time as "HH:MM UTC"; as `utc` if the clock has another date."""
+    """Return an event time as "HH:MM UTC".
+
+    If the date of `clock_ms` is another one, return the result of `utc`, with the date.
+    """
     if unix_ms // 86_400_000 == clock_ms // 86_400_000:
         return f"{time_of_day(unix_ms)} UTC"
     return utc(unix_ms)
 
 
 def moment(unix_ms: int, clock_ms: int) -> str:
-    """Return an event time as "HH:MM:SS"; as `utc` if the clock has another date.
+    """Return an event time as "HH:MM:SS", in UTC.
 
-    All times are in UTC.
+    If the date of `clock_ms` is another one, return the result of `utc`, with the date.
     """
     if unix_ms // _DAY_MS == clock_ms // _DAY_MS:
         return clock_time(unix_ms)

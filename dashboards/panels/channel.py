@@ -173,8 +173,8 @@ _DELIVERY: list[Panel] = [
         "Number of deliveries that ended, per second. A delivery is a pair of a "
         "message and a participant. Recovered: the participant lacked the message at "
         "first, and then received it. Lost: the participant still lacked the message "
-        "after five minutes. Retracted: the message arrived after the delivery "
-        "counted as lost.",
+        "after five minutes. Retracted: the delivery counted as lost, but then the "
+        "message arrived.",
         per_second("sds_deliveries_total", CHANNEL, "{{outcome}}"),
         per_second("sds_delivery_losses_retracted_total", CHANNEL, "retracted"),
         unit="ops",

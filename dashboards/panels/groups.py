@@ -273,8 +273,8 @@ _TABLE = rows(
 _MEMORY: list[Panel] = [
     lines(
         "Dropped by limits",
-        "Number of entries that the monitor dropped per graph step, because they "
-        "exceeded a limit. Each line is for one limit. Large groups or hostile traffic "
+        "Entries that the monitor dropped because a limit was reached, as a number per "
+        "graph step. Each line is for one limit. Large groups or hostile traffic "
         "exceed the monitor's limits.",
         per_step("mvds_left_out_total", JOB, "{{reason}}"),
     ),

@@ -107,8 +107,8 @@ source_options = option_group(
         setting(
             "--views",
             metavar="PREFIX",
-            help="Read the history of one protocol; /views/PREFIX is the address of "
-            "the protocol's page. If --views is given, --channel must be a view of "
+            help="Read the history of the protocol whose page has the address "
+            "/views/PREFIX. If --views is given, --channel must be a view of "
             "this protocol.",
         ),
         setting(

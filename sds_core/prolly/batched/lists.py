@@ -124,8 +124,9 @@ def read_items(message: pb.Items, start_ns: int, end_ns: int) -> list[Item]:
     hashes = message.message_hashes
     if len(hashes) != HASH_BYTES * len(message.time_differences):
         text = (
-            f"a message has {len(message.time_differences)} times and {len(hashes)} "
-            f"bytes of hashes, but each time needs a hash of {HASH_BYTES} bytes"
+            f"a message has {len(message.time_differences)} timestamps and "
+            f"{len(hashes)} bytes of hashes, but must have a hash of {HASH_BYTES} "
+            "bytes for each timestamp"
         )
         raise BadFrame(text)
     times_ns = list(accumulate(message.time_differences))
