@@ -28,7 +28,7 @@ def text() -> str:
             )
             for what, rule in rules.items()
         )
-        head = (f"{protocol}: `what` of the step", "text", "figure", "section")
+        head = (f"key `what` ({protocol})", "text", "figure", "section")
         tables += [*table(head, rows), ""]
     return "\n".join(
         [

@@ -122,8 +122,8 @@ def _fetch_confluent(
             for partition, offset in reached.items():
                 if offset >= open_ranges[partition].end:
                     del open_ranges[partition]
-                    # After `pause`, the partition would still be paused when it is
-                    # assigned again.
+                    # A partition that is paused instead would still be paused when it
+                    # is assigned again.
                     consumer.incremental_unassign(
                         [TopicPartition(*settings.place_of(partition))]
                     )

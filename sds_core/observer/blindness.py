@@ -183,8 +183,8 @@ def excuse_of(
 ) -> Excused | None:
     """Return a function that decides whether capture gaps of all taps excuse evidence.
 
-    Taps that are not in the snapshot are ignored. The result is None if a tap had no
-    capture gap, or no tap is known, so that all evidence counts.
+    Taps that are not in the snapshot are ignored. If at least one tap had no
+    capture gap, or if no tap is known, the result is None: no evidence is excused.
     """
     taps = holes_of(observers, snapshot.taps, snapshot.clock_ms, settings).values()
     if not taps or not all(taps):

@@ -223,8 +223,8 @@ class Ledger:
         `position` is the position of the next batch; None if no batch is planned.
 
         If views were forgotten in an uncommitted batch, the batch is undone even if
-        Spark repeats it unchanged. Until the repetition, Spark's state contains these
-        views, so the sums over forgotten views must not include them.
+        Spark repeats it unchanged. Until Spark repeats the batch, its state still
+        contains these views, so they must not yet count as forgotten.
 
         Raises:
             DamagedCheckpoint: The ledger has several batches that Spark has not

@@ -20,10 +20,12 @@ from sds_core.wire import Dialect, FrameKind
 
 
 class HistoryHead(msgspec.Struct, array_like=True):
-    """The first entry of the causal history in a participant's newest first copy.
+    """The first entry of the causal history in a participant's newest frame.
+
+    Only first copies of frames count.
 
     Attributes:
-        dialect, lamport: Dialect and Lamport timestamp of this first copy.
+        dialect, lamport: Dialect and Lamport timestamp of this frame.
         first: Fingerprint of the entry's message id; 0 if the history is empty.
     """
 

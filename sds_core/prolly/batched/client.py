@@ -164,8 +164,8 @@ class BatchedClient:
         if self._list is None:
             if not message.HasField("root") or message.level > MAX_LEVEL + 1:
                 text = (
-                    f"an answer has no root, or has a level above {MAX_LEVEL + 1}: "
-                    f"{message.level}"
+                    "an answer must have a root, and a level of at most "
+                    f"{MAX_LEVEL + 1}; its level is {message.level}"
                 )
                 raise BadFrame(text)
             self._root = message.root

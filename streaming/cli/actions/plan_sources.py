@@ -39,7 +39,8 @@ class _View(msgspec.Struct):
 class ReadHours(NamedTuple):
     """The hourly rows of each view, by the view's id.
 
-    `end_ms` is the end of the last whole hour of any view, Unix ms. `given_names` maps
+    `end_ms` is the end of the last whole hour, Unix ms: the same for all views. It is
+    computed from the newest time in the source. `given_names` maps
     ids to the names that the monitor gives to views. `measures` are the columns of the
     rows. `names` has the words of this kind of views, such as "channel" and "channels".
     """
