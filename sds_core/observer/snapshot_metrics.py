@@ -171,7 +171,7 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
             "sds_alert_held_back",
             MetricKind.GAUGE,
             "Findings that an alert ignores, because taps or the mirror may have "
-            "missed messages. Present only while the alert does not fire, but would "
+            "missed messages; present only while the alert does not fire, but would "
             "fire if these findings counted.",
             ("channel", "alert", "reason"),
             _by_view(

@@ -66,7 +66,7 @@ _RECORDS = counter("mvds_records_total", "Records by type.", "type")
 _BYTES = counter(
     "mvds_bytes_total",
     'Bytes by type of record; type "other" counts the bytes of payloads outside of '
-    'records. Only group "unknown" has type "other".',
+    'records, and only group "unknown" has this type.',
     "type",
 )
 _RETRANSMISSIONS = counter(
@@ -339,8 +339,8 @@ _HEALTH = (
     ),
     left_out_counter(
         "mvds_left_out_total",
-        "Entries of all groups that were discarded because of a limit; only large "
-        'groups or hostile traffic reach these limits. Counted in group "unknown".',
+        'Entries of all groups, counted in group "unknown", that were discarded '
+        "because of a limit; only large groups or hostile traffic reach these limits.",
         LeftOut,
     ),
 )
