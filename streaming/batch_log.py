@@ -150,9 +150,7 @@ def complete(checkpoint: Path, log: BatchLog) -> None:
     """
     for path in log.torn:
         _log.warning(
-            "%s is empty, or belongs to a batch after an empty file, probably after a "
-            "power failure: the job removes it",
-            path,
+            "%s is empty, probably after a power failure: the job removes it", path
         )
         path.unlink()
     if log.committed is None:
