@@ -30,8 +30,9 @@ def block(run: Soak) -> str:
         PART.begin,
         "",
         f"sds-monitor {run.version}, {run.date}, {run.machine}.",
-        f"The command `make soak MINUTES={minutes:.0f} SEED={run.seed}` sent traffic "
-        f"for {minutes:,.0f} minutes. The first {warm_up:,.0f} minutes do not count.",
+        f"The command `.venv/bin/python -m benchmarks.soak --minutes {minutes:.0f} "
+        f"--warm-up {warm_up:.0f} --seed {run.seed}` sent traffic for {minutes:,.0f} "
+        f"minutes. The first {warm_up:,.0f} minutes do not count.",
         f"The monitor read {run.records:,} records. At the end, the monitor followed "
         f"{run.channels:,} channels and had forgotten {run.forgotten:,} channels. Of "
         f"{run.requests:,} requests, {len(run.failures):,} failed. The final figures "

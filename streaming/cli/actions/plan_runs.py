@@ -10,6 +10,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import active_children, get_context
+from types import FrameType
 from typing import Final
 
 from sds_core.planning.channel import ChannelPlan
@@ -47,7 +48,7 @@ def run_all(
     context, workers = get_context("spawn"), min(os.cpu_count() or 1, number)
     with ProcessPoolExecutor(workers, context, _begin) as pool:
         try:
-            with _interrupts_held():
+            with interrupts_held():
                 futures = [
                     pool.submit(_run, name, plan, seed, size)
                     for seed in seeds
@@ -74,13 +75,23 @@ def run_all(
 
 
 @contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Let processes that start in the block ignore Ctrl-C; this process ends them."""
+def interrupts_held() -> Iterator[None]:
+    """Hold Ctrl-C back until the block ends; call this only in the main thread.
+
+    Processes that start in the block ignore Ctrl-C; this process ends them.
+    """
+    held: list[FrameType | None] = []
+    # The mask is inherited by the processes. It covers only this thread, so another
+    # thread can receive the signal, whose handler then runs in this thread.
+    before = signal.signal(signal.SIGINT, lambda _, frame: held.append(frame))
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        signal.signal(signal.SIGINT, before)
+    if held and callable(before):
+        before(signal.SIGINT, held[0])
 
 
 def _begin() -> None:
