@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from tests.support.groups import BROKER, COMMANDS, SESSION, SOAK, arrange, group_of
 
@@ -31,9 +30,3 @@ def test_order_within_a_group_is_kept(request: pytest.FixtureRequest) -> None:
     before = items.copy()
     arrange(items)
     assert items == before
-
-
-def test_no_time_decides_a_property() -> None:
-    """A busy machine is slow, not wrong."""
-    assert settings().deadline is None
-    assert HealthCheck.too_slow in settings().suppress_health_check

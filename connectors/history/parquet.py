@@ -15,11 +15,11 @@ from itertools import groupby
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
-from pandas.util import hash_pandas_object
 from pyarrow.fs import LocalFileSystem
 
 from connectors.history.errors import DamagedHistory
@@ -179,20 +179,17 @@ def _latest_rows(dataset: ds.Dataset, key: Sequence[str]) -> np.ndarray:
 def _repeated_rows(dataset: ds.Dataset, key: Sequence[str]) -> np.ndarray:
     """Return a mask of the rows whose key has the same hash as another row's key.
 
-    Most keys have only one row. Their rows are excluded by hash, because this takes a
-    tenth of the memory that grouping all rows by key takes.
+    Most keys have only one row. Their rows are excluded by hash, because this takes
+    less memory than grouping all rows by key.
     """
     batches = _batches(dataset, key)
     hashes = np.concatenate(
-        [hash_pandas_object(batch.to_pandas(), index=False) for batch in batches]
+        [
+            pd.util.hash_pandas_object(batch.to_pandas(), index=False)
+            for batch in batches
+        ]
     )
-    order = np.argsort(hashes)
-    in_order = hashes[order]
-    equal = in_order[1:] == in_order[:-1]
-    repeated = np.zeros(len(hashes), bool)
-    repeated[order[1:][equal]] = True
-    repeated[order[:-1][equal]] = True
-    return repeated
+    return pd.Series(hashes).duplicated(keep=False).to_numpy()
 
 
 def _filtered(

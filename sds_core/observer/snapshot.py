@@ -26,8 +26,7 @@ UNKNOWN_CHANNEL = ""
 """Key in `MirrorAudit` for missing messages whose channel the audit does not know."""
 
 BEHIND_SECONDS = 60
-"""If the event-time lag exceeds this number of seconds, the monitor counts as lagging.
-"""
+"""If the event-time lag exceeds this number of seconds, the monitor lags."""
 
 OTHER = "other"
 """Metric label for the sum of all views of a kind that have no label of their own.

@@ -33,8 +33,7 @@ If an undelivered message is older, only retries are examined.
 """
 
 _MOST_LOST = 50
-"""If more messages than this are lost to all participants, only retries are examined.
-"""
+"""If more messages are lost to all participants, only retries are examined."""
 
 _MOST_COMPARED = 20
 """Maximum number of participants whose received messages are examined.
