@@ -198,9 +198,9 @@ fuzz-guided: install ## Decoders under inputs guided by coverage, with Atheris (
 	$(PYTHON) -m tests.support.fuzz --guided --minutes $(or $(MINUTES),10)
 
 .PHONY: chaos
-chaos: install ## Kill every process again and again: docs/guarantees.md (KILLS=20 SEED=1)
+chaos: install ## Kill every process again and again: docs/guarantees.md (KILLS=20 SEED=1 JOBS=1)
 	$(PYTHON) -m tests.support.chaos --figures artifacts/chaos.json \
-		--kills $(or $(KILLS),20) $(if $(SEED),--seed $(SEED))
+		--kills $(or $(KILLS),20) --jobs $(or $(JOBS),1) $(if $(SEED),--seed $(SEED))
 	$(PYTHON) -m docs.make_guarantees artifacts/chaos.json
 
 .PHONY: soak

@@ -37,6 +37,7 @@ class Chaos(msgspec.Struct, tag_field="command", tag="make chaos"):
     Attributes:
         kills: Number of kills.
         by_victim: The same by what was killed.
+        stops: Number of orderly stops of the broker.
         minutes: Length of the run.
         starts: Starts of the job.
         first_batch_s: Median time from a start to the first batch.
@@ -44,18 +45,21 @@ class Chaos(msgspec.Struct, tag_field="command", tag="make chaos"):
         differences: Values that differed from those of the undisturbed job or the
             truth.
         seed: Seed of traffic and kills.
+        jobs: Number of runs side by side, whose figures are added.
         version: Version of sds-monitor.
         date: Day of the run, ISO 8601.
     """
 
     kills: int
     by_victim: dict[str, int]
+    stops: int
     minutes: float
     starts: int
     first_batch_s: float
     records: int
     differences: int
     seed: int
+    jobs: int
     version: str
     date: str
 
@@ -75,11 +79,12 @@ class Chaos(msgspec.Struct, tag_field="command", tag="make chaos"):
             f"{victim}: {count}" for victim, count in self.by_victim.items()
         )
         size = (
-            f"{self.kills:,} kills ({victims}). The job started {self.starts:,} times; "
+            f"{self.kills:,} kills ({victims}). The broker was also stopped "
+            f"{self.stops:,} times in order. The job started {self.starts:,} times; "
             f"the median time to the first batch was {self.first_batch_s:g} s. The "
             f"topic had {self.records:,} records"
         )
-        run = f"`make chaos KILLS={self.kills} SEED={self.seed}`"
+        run = f"`make chaos KILLS={self.kills} SEED={self.seed} JOBS={self.jobs}`"
         return run, f"{self.minutes:g} min", size, f"{self.differences} differences"
 
 

@@ -16,7 +16,7 @@ PAGE = make_guarantees.PART.path.read_text(encoding="utf-8")
 TEST = re.compile(r"^- \[(\w+)\]\(\.\./(tests/[\w/]+\.py)\)$", re.MULTILINE)
 PROMISES = re.split(r"^## ", PAGE, flags=re.MULTILINE)[2:]
 
-CHAOS = Chaos(7, {"driver": 7}, 2.0, 8, 6.5, 900, 0, 1, "0.7.0", "2026-11-22")
+CHAOS = Chaos(7, {"driver": 7}, 3, 2.0, 8, 6.5, 900, 0, 1, 2, "0.7.0", "2026-11-22")
 FUZZ = Fuzz(60.0, 118.2, 9_000_000, {"frame": 9_000_000}, 0, 5, "0.7.0", "2026-11-22")
 
 
@@ -59,8 +59,8 @@ def test_table_says_how_long_a_run_was_and_what_it_found() -> None:
     """With the command that repeats it."""
     table = block(Runs(CHAOS, FUZZ))
     assert (
-        "| `make chaos KILLS=7 SEED=1` | 2 min | 7 kills (driver: 7). The job started "
-        in table
+        "| `make chaos KILLS=7 SEED=1 JOBS=2` | 2 min | 7 kills (driver: 7). The "
+        "broker was also stopped 3 times in order. The job started 8 times; " in table
     )
     assert "| 0 differences | 0.7.0, 2026-11-22 |" in table
     assert "| `make fuzz MINUTES=60 SEED=5` | 60 min | 9,000,000 inputs " in table

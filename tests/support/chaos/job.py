@@ -11,6 +11,7 @@ from random import Random
 import psutil
 
 from tests.support.chaos.batches import batches_of, wait_for_batch
+from tests.support.chaos.errors import Broken
 from tests.support.chaos.plan import Moment, Strike, Victim
 from tests.support.soak.commands import Command
 
@@ -18,10 +19,6 @@ _TIMEOUT_S = 300.0
 _POLL_S = 0.02
 _RESTART = (3, 4, 70)
 """Exit codes after which a supervisor starts the job again (docs/cli.md)."""
-
-
-class Broken(AssertionError):
-    """The product broke a promise."""
 
 
 class Job:

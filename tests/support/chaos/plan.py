@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import StrEnum
-from itertools import islice
 from random import Random
 from typing import NamedTuple
 
@@ -24,10 +23,22 @@ class Victim(StrEnum):
     STOPPED_BROKER = "broker, stopped"
     """Ended in order, as for an upgrade."""
     MIRROR = "mirror"
+    AUDIT = "audit"
+    """Which copies from the mirror's topic what another topic lacks."""
+    AUDIT_SERVER = "audit server"
+    """From which it copies."""
+
+    @property
+    def is_killed(self) -> bool:
+        """Whether it has no time to end in order."""
+        return self is not Victim.STOPPED_BROKER
 
 
 JOB = frozenset({Victim.DRIVER, Victim.JVM, Victim.WORKER, Victim.GROUP})
 """Parts of one run of `sds-monitor run`."""
+
+COPYING = frozenset({Victim.AUDIT, Victim.AUDIT_SERVER})
+"""Both sides of an audit between two topics."""
 
 _ROUND = (*Victim, Victim.GROUP, Victim.JVM, Victim.BROKER, Victim.MIRROR)
 _STARTABLE = (Victim.DRIVER, Victim.GROUP, Victim.JVM)
@@ -60,8 +71,14 @@ class Strike(NamedTuple):
 
 
 def strikes(kills: int, seed: int) -> list[Strike]:
-    """Return so many strikes; among the first seven is every victim."""
-    return list(islice(_strikes(Random(seed)), kills))
+    """Return strikes until so many are kills; first comes every victim once."""
+    endless = _strikes(Random(seed))
+    found = []
+    while kills > 0:
+        strike = next(endless)
+        kills -= strike.victim.is_killed
+        found.append(strike)
+    return found
 
 
 def _strikes(random: Random) -> Iterator[Strike]:

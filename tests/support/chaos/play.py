@@ -22,8 +22,10 @@ from connectors.kafka.topics import ensure_frames_topic
 from connectors.simulator.records import simulation_of
 from sds_core.simulation.comparison import compare
 from sds_core.simulation.log import PUBSUB_TOPIC
-from tests.support.chaos.job import Broken, Job
-from tests.support.chaos.plan import JOB, Strike, Victim, strikes
+from tests.support.chaos.copying import Copying
+from tests.support.chaos.errors import expect
+from tests.support.chaos.job import Job
+from tests.support.chaos.plan import COPYING, JOB, Strike, Victim, strikes
 from tests.support.chaos.traffic import groups, scenario
 from tests.support.history.stored import Kept, in_files, in_topics
 from tests.support.identities import assert_identities
@@ -31,7 +33,7 @@ from tests.support.kafka import free_port
 from tests.support.soak.breaks import Kill
 from tests.support.soak.commands import Command
 from tests.support.soak.mirrored import STORE_S, assert_all_mirrored
-from tests.support.soak.stage import Stage, tap_records
+from tests.support.soak.stage import Stage, TapRecord, tap_records
 from tests.support.waiting import wait_for
 from tests.support.waku_node import ConformanceNode
 
@@ -50,6 +52,7 @@ class Outcome:
 
     Attributes:
         kills: Number of kills of each victim.
+        stops: Number of orderly stops of the broker.
         seconds: Length of the run.
         starts: Starts of the job.
         recoveries_s: Times from a start of the job to its first batch.
@@ -58,15 +61,28 @@ class Outcome:
     """
 
     kills: Counter[str] = field(default_factory=Counter)
+    stops: int = 0
     seconds: float = 0.0
     starts: int = 0
     recoveries_s: list[float] = field(default_factory=list)
     records: int = 0
     differences: list[str] = field(default_factory=list)
 
+    def __add__(self, other: Outcome) -> Outcome:
+        """Return that of two runs side by side."""
+        return Outcome(
+            self.kills + other.kills,
+            self.stops + other.stops,
+            max(self.seconds, other.seconds),
+            self.starts + other.starts,
+            self.recoveries_s + other.recoveries_s,
+            self.records + other.records,
+            self.differences + other.differences,
+        )
+
 
 class Play:
-    """A node with simulated traffic, a mirror, a broker and the job.
+    """A node with simulated traffic, a mirror, its audit, a broker and the job.
 
     Args:
         directory: For all files.
@@ -118,21 +134,22 @@ class Play:
             # On a busy machine it must not take the node for unreachable.
             rest_timeout=120,
         )
-        with mirror:
+        with mirror, Copying(self._directory, self._kafka) as copying:
             wait_for(lambda: self._node.calls)
             playing = stage.begin()
             writing = self._background.submit(self._write_groups, stage.ending)
             try:
                 with self._monitor(_KILLED) as command:
                     job = Job(command, self._checkpoint(_KILLED), Random(self._seed))
-                    self._strike_all(kills, job, mirror)
+                    self._strike_all(kills, job, mirror, copying)
                     self.outcome.starts = job.starts
                     self.outcome.recoveries_s = job.recoveries_s
                     stage.ending.set()
-                    _expect(writing.result() > 0, "no record of MVDS was written")
+                    expect(writing.result() > 0, "no record of MVDS was written")
                     time.sleep(STORE_S)
-                    _expect(mirror.end() == 0, "the mirror did not end in order")
-                    _expect(command.end() == 0, "the job did not end in order")
+                    expect(mirror.end() == 0, "the mirror did not end in order")
+                    expect(command.end() == 0, "the job did not end in order")
+                    copying.finish({one.waku_hash for one in self._frames()})
             finally:
                 stage.ending.set()
                 playing.join()
@@ -148,23 +165,30 @@ class Play:
         records, _ = simulation_of(groups(), self._seed, start_ms, partitions=1)
         return write(records, self._groups, 1.0, ending)
 
-    def _strike_all(self, kills: int, job: Job, mirror: Command) -> None:
+    def _strike_all(
+        self, kills: int, job: Job, mirror: Command, copying: Copying
+    ) -> None:
         begun_s = time.monotonic()
         for number, strike in enumerate(strikes(kills, self._seed), 1):
             if strike.victim in JOB:
                 said = job.strike(strike)
             else:
                 time.sleep(strike.delay_s)
-                said = self._strike_other(strike, mirror)
-            self.outcome.kills[strike.victim] += 1
+                said = self._strike_other(strike, mirror, copying)
+            if strike.victim.is_killed:
+                self.outcome.kills[strike.victim] += 1
+            else:
+                self.outcome.stops += 1
             passed_s = time.monotonic() - begun_s
             self._say(f"{number:4} {passed_s:7.1f} s  {strike.victim:15}  {said}")
         self._outage.result()
         job.wait_until_read()
 
-    def _strike_other(self, strike: Strike, mirror: Command) -> str:
+    def _strike_other(self, strike: Strike, mirror: Command, copying: Copying) -> str:
+        if strike.victim in COPYING:
+            return copying.strike(strike.victim)
         if strike.victim is Victim.MIRROR:
-            _expect(mirror.process.poll() is None, "the mirror ended by itself")
+            expect(mirror.process.poll() is None, "the mirror ended by itself")
             killed_ms = time.time_ns() / 1e6
             mirror.kill()
             self._mirror_kills.append(Kill(killed_ms, time.time_ns() / 1e6))
@@ -231,12 +255,15 @@ class Play:
         """Let a job read the rest of the topic, and return its report."""
         path = self._directory / name / "report.json"
         with self._monitor(name, until_caught_up=True, report=path) as command:
-            _expect(command.process.wait(_READ_S) == 0, f"{name}: no report")
+            expect(command.process.wait(_READ_S) == 0, f"{name}: no report")
         report = json.loads(path.read_text())
         assert_identities(report)
         assert isinstance(report, dict)
         del report["generated_at"]
         return report
+
+    def _frames(self) -> list[TapRecord]:
+        return [one for one in tap_records(self._kafka) if one.is_frame]
 
     def _history(self, name: str) -> Kept:
         """Return what the history holds, in its files and in its topics alike."""
@@ -245,11 +272,6 @@ class Play:
         for part, ours, theirs in zip(Kept._fields, kept, sent, strict=True):
             self.outcome.differences += differing(f"{name}.{part}", ours, theirs)
         return kept
-
-
-def _expect(condition: bool, otherwise: str) -> None:
-    if not condition:
-        raise Broken(otherwise)
 
 
 def differing(path: str, ours: Any, theirs: Any) -> Iterator[str]:

@@ -24,7 +24,7 @@ class Command:
     """A command of `sds-monitor`; killed at the end of a `with` block if it still runs.
 
     Args:
-        name: Name of the command.
+        name: Name of the command; of a subcommand, both names.
         log: File to which each run appends what it says.
         environment: Further variables of the environment.
         options: Values of the flags, by their names with underscores; True for a flag
@@ -47,7 +47,7 @@ class Command:
     ) -> None:
         self.log = log
         self._environment = {**os.environ, **environment}
-        self._words = [sys.executable, "-m", "streaming.cli", name]
+        self._words = [sys.executable, "-m", "streaming.cli", *name.split()]
         for option, value in options.items():
             flag = f"--{option.replace('_', '-')}"
             self._words += [flag] if value is True else [flag, str(value)]
