@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
 from importlib.metadata import version
-from itertools import repeat
-from multiprocessing import get_context
 from pathlib import Path
 from secrets import randbelow
 from statistics import median
@@ -19,7 +16,8 @@ from rich.table import Table
 
 from docs.make_guarantees import Chaos, write_run
 from tests.support.chaos.plan import Victim
-from tests.support.chaos.play import Outcome, Play
+from tests.support.chaos.play import Outcome
+from tests.support.chaos.together import play_together
 
 _MOST_LINES = 30
 
@@ -50,11 +48,7 @@ def main(kills: int, seed: int | None, jobs: int, figures: Path | None) -> None:
     directory = Path(tempfile.mkdtemp(prefix="sds-monitor-chaos-"))
     click.echo(f"{kills} kills, seed {seed}, files in {directory}")
     begun = datetime.now(UTC)  # noqa: TID251 - the day of the run
-    shares = [kills // jobs + (job < kills % jobs) for job in range(jobs)]
-    # In processes of their own: each has a node, which takes a good part of a core.
-    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-        seeds = range(seed, seed + jobs)
-        outcome = sum(pool.map(_play, repeat(directory), seeds, shares), Outcome())
+    outcome = play_together(directory, seed, kills, jobs)
     _print(outcome)
     if figures is not None:
         write_run(_figures(outcome, seed, jobs, begun), figures)
@@ -64,15 +58,6 @@ def main(kills: int, seed: int | None, jobs: int, figures: Path | None) -> None:
         click.echo(f"again by: make chaos KILLS={kills} SEED={seed} JOBS={jobs}")
         raise SystemExit(1)
     shutil.rmtree(directory)
-
-
-def _play(directory: Path, seed: int, kills: int) -> Outcome:
-    def say(line: str) -> None:
-        click.echo(f"seed {seed}: {line}")
-
-    files = directory / str(seed)
-    files.mkdir()
-    return Play(files, seed, say).run(kills)
 
 
 def _print(outcome: Outcome) -> None:
