@@ -149,9 +149,10 @@ def complete(checkpoint: Path, log: BatchLog) -> None:
     Spark can then start.
     """
     for path in log.torn:
-        _log.warning(
-            "%s is empty, probably after a power failure: the job removes it", path
-        )
+        why = "follows a batch whose commit is empty"
+        if _is_torn(path):
+            why = "is empty, probably after a power failure"
+        _log.warning("%s %s: the job removes it", path, why)
         path.unlink()
     if log.committed is None:
         # No batch was committed, so the first batch is repeated. Spark then writes its
