@@ -40,8 +40,8 @@ _SLICE_MS = 600_000
 parts, and the sweeper stores its progress after each part."""
 
 LONGEST_REACH_MS = 3_600_000
-"""Maximum delay of a message on its way to a store, ms. The sweeper does not find a
-message that arrives later."""
+"""Maximum delay of a message on its way to a store, ms. The sweeper finds no message
+with a longer delay, and may miss one with more than half of this delay."""
 
 _LONGEST_S = 30.0
 """Maximum wait before a failed read of a store is repeated, s."""
