@@ -151,7 +151,7 @@ async def create_reliable_channel(
         )
         machine = StoredChannel.open(storage, create, restore)
         unconfirmed = machine.unconfirmed
-        machine.apply(Restarted(), clock())
+        machine.apply(Restarted(), clock(), while_emitting=True)
     channel = ReliableChannel(
         waku_node, machine, content_topic, clock, unconfirmed, node_timeout_s
     )
@@ -181,6 +181,7 @@ class ReliableChannel:
         self._content_topic = content_topic
         self._now_ms = now_ms
         self._unconfirmed = unconfirmed
+        self._emitting = 0
         self._handlers: defaultdict[str, list[Handler]] = defaultdict(list)
         self._calls = NodeCalls(
             waku_node, self._core.channel_id, content_topic, node_timeout_s, self._take
@@ -352,7 +353,7 @@ class ReliableChannel:
             message = f"channel {self._core.channel_id!r:.80} stopped after an error"
             raise RuntimeError(message)
         try:
-            output = self._machine.apply(event, self._now_ms())
+            output = self._machine_apply(event)
         except (MessageIdRefused, NotStarted):
             raise
         except Exception:
@@ -368,14 +369,29 @@ class ReliableChannel:
         self._emit(output.events)
         return output
 
+    def _machine_apply(self, event: Input) -> Output:
+        now_ms = self._now_ms()
+        if not isinstance(self._machine, StoredChannel):
+            return self._machine.apply(event, now_ms)
+        # Events from before the restart are emitted by the first start.
+        waits = self._emitting > 0 or bool(self._unconfirmed)
+        return self._machine.apply(event, now_ms, while_emitting=waits)
+
     def _emit(self, events: list[Event]) -> None:
-        for event in events:
-            for handler in tuple(self._handlers[event.name]):
-                try:
-                    handler(event)
-                except Exception:
-                    # An error in the application's handler must not stop the channel.
-                    _log.exception("a handler of %r failed", str(event.name))
+        self._emitting += 1
+        try:
+            for event in events:
+                self._emit_one(event)
+        finally:
+            self._emitting -= 1
+
+    def _emit_one(self, event: Event) -> None:
+        for handler in tuple(self._handlers[event.name]):
+            try:
+                handler(event)
+            except Exception:
+                # An error in the application's handler must not stop the channel.
+                _log.exception("a handler of %r failed", str(event.name))
 
     def _plan(self) -> None:
         if self._timer is not None:

@@ -7,6 +7,8 @@ sent in later epochs.
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Iterable
 from math import inf
 
 import msgspec
@@ -21,6 +23,7 @@ from sds_core.reliable_channel.events import (
 )
 from sds_core.reliable_channel.segmentation import (
     DroppedSet,
+    Finished,
     Outcome,
     PayloadHashMismatch,
     Reassembler,
@@ -111,24 +114,34 @@ class Assembly:
         return self._given_up(self._reassembler.expire(now_ms))
 
     def touch(self, now_ms: int) -> None:
-        """Restart the timeouts of incomplete payloads.
+        """Restart the timeouts of payloads whose segments may still arrive.
 
         Call this after a restart, because no segment could arrive while the process was
         off.
         """
         replace = msgspec.structs.replace
-        self.restore([replace(segment, added_ms=now_ms) for segment in self.state()])
+        self.restore(
+            [replace(segment, added_ms=now_ms) for segment in self.state()],
+            [dataclasses.replace(one, ended_ms=now_ms) for one in self.finished],
+        )
 
     def state(self) -> list[StoredSegment]:
         """Return the segments of incomplete payloads for a snapshot, oldest first."""
         segments = [segment for stored in self._stored.values() for segment in stored]
         return sorted(segments, key=lambda segment: segment.added_ms)
 
-    def restore(self, segments: list[StoredSegment]) -> None:
-        """Restore the segments that `state` returned."""
+    @property
+    def finished(self) -> list[Finished]:
+        """Complete payloads whose other segments may still arrive, for a snapshot."""
+        return [] if self._reassembler is None else self._reassembler.finished
+
+    def restore(
+        self, segments: Iterable[StoredSegment], finished: Iterable[Finished]
+    ) -> None:
+        """Restore the results of `state` and `finished`."""
         if self._options is None:
             return
-        self._reassembler = Reassembler(self._options)
+        self._reassembler = Reassembler(self._options, finished)
         self._stored.clear()
         for segment in segments:
             self.add(segment.content, segment.sender_id, segment.added_ms)

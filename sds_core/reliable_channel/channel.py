@@ -100,6 +100,9 @@ class ReliableChannelCore:
     ) -> None:
         self._participant = participant
         self._content_topic = content_topic
+        self._pubsub_topic = pubsub_topic
+        self._options = self._options_after_restart = options
+        self._encryption = encryption
         self._tape = TapedEncryption(encryption)
         frames = contents = TapedEncryption(None)
         if options.encryption_scope is EncryptionScope.FRAME:
@@ -229,33 +232,36 @@ class ReliableChannelCore:
         """
         seed = self._random.randbytes(32)
         self._random.seed(seed)
+        return SEAL.pack(self._state(seed))
+
+    def _state(self, seed: bytes) -> ChannelState:
         driver, timer = self._driver, self._driver.sync_timer
-        return SEAL.pack(
-            ChannelState(
-                content_topic=self._content_topic,
-                participant=self._participant.snapshot(),
-                now_ms=self._now_ms,
-                seed=seed,
-                messages=self._sending.chunks.state(),
-                retries=self._sending.retries.state(),
-                outward=self._outward.state(),
-                intake=self._intake.state(),
-                segments=self._assembly.state(),
-                ephemerals=self._inward.state(),
-                budget=self._budget.state(),
-                running=RunningState(
-                    is_started=self.is_started,
-                    is_online=self._outward.is_online,
-                    waits_for_budget=self._sending.waits_for_budget,
-                    processed_ms=self._intake.processed_ms,
-                    sweep_ms=driver.sweep_ms,
-                    repair_ms=driver.repair_ms,
-                    sync_ms=timer.next_ms,
-                    latest_sync_ms=timer.latest_ms,
-                    requests_sync_ms=timer.requests_ms,
-                    fetching=self._fetching.state,
-                ),
-            )
+        return ChannelState(
+            content_topic=self._content_topic,
+            participant=self._participant.snapshot(),
+            now_ms=self._now_ms,
+            seed=seed,
+            messages=self._sending.chunks.state(),
+            retries=self._sending.retries.state(),
+            outward=self._outward.state(),
+            intake=self._intake.state(),
+            segments=self._assembly.state(),
+            ephemerals=self._inward.state(),
+            budget=self._budget.state(),
+            running=RunningState(
+                is_started=self.is_started,
+                is_online=self._outward.is_online,
+                waits_for_budget=self._sending.waits_for_budget,
+                processed_ms=self._intake.processed_ms,
+                sweep_ms=driver.sweep_ms,
+                repair_ms=driver.repair_ms,
+                sync_ms=timer.next_ms,
+                latest_sync_ms=timer.latest_ms,
+                requests_sync_ms=timer.requests_ms,
+                fetching=self._fetching.state,
+            ),
+            finished=self._assembly.finished,
+            options=self._options,
         )
 
     @classmethod
@@ -269,16 +275,36 @@ class ReliableChannelCore:
     ) -> ReliableChannelCore:
         """Restore a channel from a snapshot. In a new process, apply `Restarted` next.
 
+        If the options differ from the options of the stored channel, they apply from
+        `Restarted` on. A replay of inputs before `Restarted` thus has the same result
+        as the first run.
+
         Raises:
             StateError: The snapshot is invalid, or does not fit the options.
         """
         options = ReliableChannelOptions() if options is None else options
         state = SEAL.unpack(blob)
-        random = Random(state.seed)  # noqa: S311 - ids and times, no secrets
+        self = cls.__new__(cls)
+        self._random = Random(state.seed)  # noqa: S311 - ids and times, no secrets
+        # Options that do not fit are refused before anything is replayed.
+        self._load(state, pubsub_topic, options, encryption)
+        if state.options not in (None, options):
+            self._random.seed(state.seed)
+            self._load(state, pubsub_topic, state.options, encryption)
+            self._options_after_restart = options
+        return self
+
+    def _load(
+        self,
+        state: ChannelState,
+        pubsub_topic: str,
+        options: ReliableChannelOptions,
+        encryption: Encryption | None,
+    ) -> None:
         try:
             participant = sds.MessageChannel.restore(
                 state.participant,
-                random=random,
+                random=self._random,
                 profile=options.participant_profile(),
                 # If the process was off, the caller applies `Restarted`, which calls
                 # `resume`.
@@ -286,8 +312,7 @@ class ReliableChannelCore:
             )
         except sds.SnapshotError as error:
             raise StateError(error.detail) from error
-        self = cls.__new__(cls)
-        self._now_ms, self._random = state.now_ms, random
+        self._now_ms = state.now_ms
         self._set_up(
             participant, state.content_topic, pubsub_topic, options, encryption
         )
@@ -295,11 +320,10 @@ class ReliableChannelCore:
         self._sending.retries.restore(state.retries)
         self._outward.restore(state.outward)
         self._intake.restore(state.intake)
-        self._assembly.restore(state.segments)
+        self._assembly.restore(state.segments, state.finished)
         self._inward.restore(state.ephemerals)
         self._budget.restore(state.budget)
         self._restore_running(state.running)
-        return self
 
     def _restore_running(self, running: RunningState) -> None:
         driver, timer = self._driver, self._driver.sync_timer
@@ -339,6 +363,7 @@ class ReliableChannelCore:
                 self._stop()
             case Restarted():
                 self._stop()
+                self._change_options()
                 self._participant.resume(now_ms)
                 self._outward.requeue()
                 self._assembly.touch(now_ms)
@@ -367,6 +392,13 @@ class ReliableChannelCore:
         self._driver.stop()
         self._outward.is_online = False
         self._fetching.stop()
+
+    def _change_options(self) -> None:
+        """Apply the options that were given to `restore`."""
+        options = self._options_after_restart
+        if options != self._options:
+            state = self._state(b"")
+            self._load(state, self._pubsub_topic, options, self._encryption)
 
     def _receive(self, arrived: Arrived, now_ms: int, out: Output) -> None:
         events, unusable = self._inward.receive(arrived, now_ms)

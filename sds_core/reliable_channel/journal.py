@@ -3,9 +3,8 @@
 The journal stores every input before its outputs are executed. The whole state may be a
 hundred times as long as an input, so a snapshot of the state replaces the journal only
 after many inputs. A restart loads this snapshot, and applies the inputs in the journal
-again. Of their outputs, only the events of the last input are kept, because the
-application may not have received these events. Every other output was already executed,
-or the input `Restarted` causes it again.
+again. Of their outputs, only the events that the application may not have received are
+kept. Every other output was already executed, or the input `Restarted` causes it again.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import msgspec
 from sds_core.reliable_channel.channel import ReliableChannelCore
 from sds_core.reliable_channel.errors import StateError
 from sds_core.reliable_channel.events import Event
-from sds_core.reliable_channel.inputs import Input
+from sds_core.reliable_channel.inputs import Input, Restarted
 from sds_core.reliable_channel.outputs import Output
 
 CHECKPOINT_ENTRIES = 500
@@ -54,9 +53,18 @@ class ChannelStorage(Protocol):
 
 
 class _Entry(msgspec.Struct, array_like=True, frozen=True):
+    """An input.
+
+    Attributes:
+        while_emitting: Whether the application had not yet received all events of
+            earlier inputs.
+    """
+
     event: Input
     now_ms: int
     ciphertexts: list[bytes]
+    # An entry that was stored by a release before 1.0.1 lacks this value.
+    while_emitting: bool = False
 
 
 _decoder = msgspec.msgpack.Decoder(_Entry)
@@ -67,8 +75,8 @@ class StoredChannel:
 
     Attributes:
         core: The channel. Apply inputs to the `StoredChannel`, not to the core.
-        unconfirmed: Events of the last input before the restart. It is unknown whether
-            the application received them before the process ended.
+        unconfirmed: Events before the restart of which it is unknown whether the
+            application received them before the process ended.
     """
 
     def __init__(
@@ -79,6 +87,7 @@ class StoredChannel:
         self._storage = storage
         self._entries = entries
         self._bytes = 0
+        self._is_due = False
 
     @classmethod
     def open(
@@ -89,8 +98,8 @@ class StoredChannel:
     ) -> StoredChannel:
         """Resume a stored channel, or create one.
 
-        If the channel was resumed, pass `unconfirmed` to the application, and then
-        apply `Restarted`.
+        If the channel was resumed, either pass `unconfirmed` to the application and
+        then apply `Restarted`, or apply `Restarted` with `while_emitting` first.
 
         Raises:
             StateError: The stored data is invalid, or belongs to another channel.
@@ -114,9 +123,11 @@ class StoredChannel:
             except msgspec.DecodeError as error:
                 detail = f"an entry of the journal cannot be read: {error}"
                 raise StateError(detail) from error
-            unconfirmed = core.apply(
+            output = core.apply(
                 entry.event, entry.now_ms, ciphertexts=entry.ciphertexts
-            ).events
+            )
+            earlier = unconfirmed if entry.while_emitting else []
+            unconfirmed = earlier + output.events
         self = cls(core, storage, entries)
         self.unconfirmed = unconfirmed
         return self
@@ -126,8 +137,17 @@ class StoredChannel:
         """See `ReliableChannelCore`."""
         return self.core.next_deadline_ms
 
-    def apply(self, event: Input, now_ms: int) -> Output:
+    def apply(
+        self, event: Input, now_ms: int, *, while_emitting: bool = False
+    ) -> Output:
         """Apply and store one input. The caller then executes the returned output.
+
+        Args:
+            event: The input.
+            now_ms: Unix ms.
+            while_emitting: Whether the application has not yet received all events of
+                earlier inputs. For example, it calls `send` when it receives an event,
+                and more events follow.
 
         Raises:
             NotStarted: See `ReliableChannelCore.apply`.
@@ -135,10 +155,15 @@ class StoredChannel:
         # A full journal is replaced before the new input is added. If it were replaced
         # afterwards, the input would not be in the journal, and a restart could not
         # recover the input's events.
-        if self._entries >= CHECKPOINT_ENTRIES or self._bytes >= CHECKPOINT_BYTES:
+        is_full = self._entries >= CHECKPOINT_ENTRIES or self._bytes >= CHECKPOINT_BYTES
+        if (is_full or self._is_due) and not while_emitting:
             self.checkpoint()
         output = self.core.apply(event, now_ms)
-        entry = msgspec.msgpack.encode(_Entry(event, now_ms, output.ciphertexts))
+        # `Restarted` may change the options, and a replay of later inputs needs them.
+        self._is_due |= isinstance(event, Restarted)
+        entry = msgspec.msgpack.encode(
+            _Entry(event, now_ms, output.ciphertexts, while_emitting)
+        )
         self._storage.append(entry)
         self._entries += 1
         self._bytes += len(entry)
@@ -147,6 +172,7 @@ class StoredChannel:
     def checkpoint(self) -> None:
         """Store a snapshot of the whole state, and empty the journal."""
         self._storage.replace(self.core.snapshot())
+        self._is_due = False
         self._entries = 0
         self._bytes = 0
 

@@ -221,6 +221,9 @@ class ReliableChannelOptions:
             retry_unacknowledged_ms=_NEVER_MS,
             retry_possibly_acknowledged_ms=_NEVER_MS,
             outgoing_limit=max(self.profile.outgoing_limit, self.limits.retries),
+            outgoing_bytes_limit=max(
+                self.profile.outgoing_bytes_limit, self.limits.retries_bytes
+            ),
             missing_limit=self.limits.missing,
             sync_interval_ms=_NEVER_MS,
             max_frame_bytes=self.max_message_bytes - _ENVELOPE_BYTES,

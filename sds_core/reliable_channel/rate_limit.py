@@ -188,9 +188,13 @@ class RateLimit(Budget):
     def restore(self, state: bytes) -> None:
         """Restore the result of `state`, even if the options have changed since then.
 
+        The bytes are empty if the channel had no limit; no message then counts as sent.
+
         Raises:
             StateError: The bytes are not a result of `state`.
         """
+        if not state:
+            return
         try:
             times = msgspec.msgpack.decode(state, type=list[int])
         except msgspec.DecodeError as error:

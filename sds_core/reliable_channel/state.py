@@ -16,8 +16,10 @@ from sds_core.reliable_channel.errors import StateError
 from sds_core.reliable_channel.events import ChunkInfo
 from sds_core.reliable_channel.fetching import FetchingState
 from sds_core.reliable_channel.inputs import Arrived
+from sds_core.reliable_channel.options import ReliableChannelOptions
 from sds_core.reliable_channel.outward import OutwardState
 from sds_core.reliable_channel.retries import Retry
+from sds_core.reliable_channel.segmentation import Finished
 from sds_core.sealed import Seal
 
 # Our messages and the states of their chunks. Every chunk is an SDS message with its
@@ -147,6 +149,10 @@ class ChannelState(msgspec.Struct, array_like=True, kw_only=True):
         running: Timers and connections at the time of the snapshot. A replay of the
             journal starts with this state.
         ephemerals: Waku hashes of received ephemeral messages, oldest first.
+        finished: Complete payloads whose other segments may still arrive. A state that
+            was stored by a release before 1.0.1 has none.
+        options: Options of the channel, with which a replay of the journal starts. A
+            state that was stored by a release before 1.0.1 lacks them.
     """
 
     content_topic: str
@@ -161,6 +167,8 @@ class ChannelState(msgspec.Struct, array_like=True, kw_only=True):
     budget: bytes
     running: RunningState
     ephemerals: list[bytes] = []
+    finished: list[Finished] = []
+    options: ReliableChannelOptions | None = None
 
 
 SEAL = Seal(VERSION, ChannelState, StateError)

@@ -18,6 +18,7 @@ from sds_core.reliable_channel.segmentation.options import SegmentationOptions
 from sds_core.reliable_channel.segmentation.reassembler import (
     DroppedSet,
     DropReason,
+    Finished,
     Outcome,
     Progress,
     Reassembler,
@@ -28,6 +29,7 @@ from sds_core.wire.segment_header import SegmentLayout, payload_hash
 __all__ = [
     "DropReason",
     "DroppedSet",
+    "Finished",
     "NotASegment",
     "Outcome",
     "PayloadHashMismatch",

@@ -11,6 +11,7 @@ copy.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -89,7 +90,7 @@ class Progress:
     dropped: tuple[DroppedSet, ...] = ()
 
 
-class _Key(NamedTuple):
+class Key(NamedTuple):
     """Properties that all segments of one payload share."""
 
     sender_id: str
@@ -98,14 +99,16 @@ class _Key(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Finished:
+class Finished:
     """A complete payload whose remaining segments may still arrive.
 
     Attributes:
+        key: Properties of the payload's segments.
         total: Number of the payload's data and parity segments that are known to exist.
         ended_ms: When the payload became complete, Unix ms.
     """
 
+    key: Key
     needed: int | None
     total: int
     slots: set[Slot]
@@ -115,16 +118,24 @@ class _Finished:
 class Reassembler:
     """Holds segments until their payloads are complete.
 
-    The state consists of the segments of incomplete payloads for which `add` returned
-    `STORED`. To restore the state after a restart, add these segments again.
+    The state consists of `finished`, and of the segments of incomplete payloads for
+    which `add` returned `STORED`. To restore the state after a restart, pass `finished`
+    to a new reassembler, and add these segments again.
+
+    Args:
+        finished: Complete payloads whose remaining segments may still arrive, oldest
+            first.
     """
 
-    def __init__(self, options: SegmentationOptions) -> None:
+    def __init__(
+        self, options: SegmentationOptions, finished: Iterable[Finished] = ()
+    ) -> None:
         self._options = options
         # In both dictionaries, the oldest entry is first. `_sets` is sorted by the time
         # of a payload's last added segment, and `_finished` by the time of completion.
-        self._sets: dict[_Key, SegmentSet] = {}
-        self._finished: dict[_Key, _Finished] = {}
+        self._sets: dict[Key, SegmentSet] = {}
+        newest = list(finished)[-options.max_sets :]
+        self._finished = {one.key: one for one in newest}
         self._held_bytes = 0
         # Dropped payloads that no result has reported yet. If `add` raises an error,
         # they wait here for the next result.
@@ -139,6 +150,11 @@ class Reassembler:
     def held_bytes(self) -> int:
         """Total bytes of all held segments, without their headers."""
         return self._held_bytes
+
+    @property
+    def finished(self) -> list[Finished]:
+        """Complete payloads whose remaining segments may still arrive, oldest first."""
+        return list(self._finished.values())
 
     @property
     def next_deadline_ms(self) -> int | None:
@@ -171,7 +187,7 @@ class Reassembler:
         header = read_segment_header(segment)
         if header is None:
             return self._unsplit(segment)
-        key = _Key(sender_id, header.payload_hash, header.whole_bytes)
+        key = Key(sender_id, header.payload_hash, header.whole_bytes)
         late = self._late(key, header, now_ms)
         if late is not None:
             return late
@@ -225,7 +241,7 @@ class Reassembler:
             payload=content,
         )
 
-    def _late(self, key: _Key, header: SegmentHeader, now_ms: int) -> Progress | None:
+    def _late(self, key: Key, header: SegmentHeader, now_ms: int) -> Progress | None:
         finished = self._finished.get(key)
         if finished is None:
             return None
@@ -243,19 +259,19 @@ class Reassembler:
             total=max(finished.total, len(finished.slots)),
         )
 
-    def _remember(self, key: _Key, segments: SegmentSet, now_ms: int) -> None:
+    def _remember(self, key: Key, segments: SegmentSet, now_ms: int) -> None:
         # Data segments of status-go do not contain the number of parity segments, so
         # `segments.total` may lack parity segments that arrive later.
         may_have_more = SegmentLayout.STATUS_GO in segments.layouts
         if may_have_more or segments.received < segments.total:
-            self._finished[key] = _Finished(
-                segments.data_count, segments.total, segments.slots, now_ms
+            self._finished[key] = Finished(
+                key, segments.data_count, segments.total, segments.slots, now_ms
             )
         if len(self._finished) > self._options.max_sets:
             del self._finished[next(iter(self._finished))]
 
     def _check_size(
-        self, key: _Key, segments: SegmentSet, header: SegmentHeader
+        self, key: Key, segments: SegmentSet, header: SegmentHeader
     ) -> None:
         needed_bytes = max(
             segments.held_bytes + len(header.payload), header.whole_bytes or 0
@@ -266,7 +282,7 @@ class Reassembler:
                 self._forget(key)
             raise SetTooLarge(header.payload_hash, needed_bytes, limit_bytes)
 
-    def _make_room(self, key: _Key, added_bytes: int) -> None:
+    def _make_room(self, key: Key, added_bytes: int) -> None:
         options = self._options
         others = iter([other for other in self._sets if other != key])
         while (
@@ -275,7 +291,7 @@ class Reassembler:
         ):
             self._drop(next(others), DropReason.EVICTED)
 
-    def _drop(self, key: _Key, reason: DropReason) -> None:
+    def _drop(self, key: Key, reason: DropReason) -> None:
         segments = self._forget(key)
         self._dropped.append(
             DroppedSet(
@@ -287,7 +303,7 @@ class Reassembler:
             )
         )
 
-    def _forget(self, key: _Key) -> SegmentSet:
+    def _forget(self, key: Key) -> SegmentSet:
         segments = self._sets.pop(key)
         self._held_bytes -= segments.held_bytes
         return segments

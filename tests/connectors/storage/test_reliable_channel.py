@@ -30,6 +30,7 @@ from sds_core.reliable_channel import (
     Output,
     RateLimitOptions,
     ReliableChannelCore,
+    ReliableChannelOptions,
     Restarted,
     Send,
     SendEphemeral,
@@ -62,17 +63,19 @@ def cipher() -> ChaChaEncryption:
     return ChaChaEncryption(bytes(32), CHANNEL, os.urandom)
 
 
-def opened(path: Path) -> tuple[SqliteChannelStorage, StoredChannel]:
+def opened(
+    path: Path, options: ReliableChannelOptions = LIMITED
+) -> tuple[SqliteChannelStorage, StoredChannel]:
     """Open or continue the channel of a file."""
     storage = SqliteChannelStorage(path)
 
     def restore(blob: bytes) -> ReliableChannelCore:
         return ReliableChannelCore.restore(
-            blob, pubsub_topic=SHARD, options=LIMITED, encryption=cipher()
+            blob, pubsub_topic=SHARD, options=options, encryption=cipher()
         )
 
     def create() -> ReliableChannelCore:
-        return channel("alice", LIMITED, encryption=cipher())
+        return channel("alice", options, encryption=cipher())
 
     return storage, StoredChannel.open(storage, create, restore)
 
@@ -114,6 +117,48 @@ def test_replayed_channel_has_the_state_of_the_first(tmp_path: Path, seed: int) 
     storage.close()
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        replace(LIMITED, segmentation=None),
+        replace(LIMITED, rate_limit=None),
+        replace(LIMITED, rate_limit=RateLimitOptions(messages_per_epoch=1)),
+        replace(LIMITED, meta=b"other"),
+    ],
+)
+def test_other_options_apply_from_the_restart_on(
+    tmp_path: Path, changed: ReliableChannelOptions
+) -> None:
+    """The journal is replayed with those that it was written with."""
+    path = tmp_path / "alice.sqlite"
+    storage, stored = opened(path)
+    live(stored, Random(1), 150)
+    storage.close()
+    before = stored.core.snapshot()
+    storage, again = opened(path, changed)
+    assert again.core.snapshot() == before
+    for one in (Restarted(), ConnectionChanged(True, True), Start(), Send(bytes(900))):
+        again.apply(one, START_MS + 1_000 * SECOND)
+    storage.close()
+    # These are the options of what came after the restart, too.
+    storage, third = opened(path)
+    assert third.core.snapshot() == again.core.snapshot()
+    storage.close()
+
+
+def test_options_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    """Before the application starts with them."""
+    path = tmp_path / "alice.sqlite"
+    storage, stored = opened(path)
+    live(stored, Random(1), 20)
+    stored.checkpoint()
+    storage.close()
+    bloom = replace(LIMITED.profile.bloom, capacity=7)
+    other = replace(LIMITED, profile=replace(LIMITED.profile, bloom=bloom))
+    with pytest.raises(StateError, match="bloom"):
+        opened(path, other)
+
+
 def test_state_replaces_the_journal_from_time_to_time(tmp_path: Path) -> None:
     """Otherwise each restart would take longer than the one before."""
     path = tmp_path / "alice.sqlite"
@@ -147,6 +192,28 @@ def test_event_that_the_application_may_not_have_seen_comes_again(
     storage.close()
     storage, third = opened(tmp_path / "alice.sqlite")
     assert third.unconfirmed == []
+    storage.close()
+
+
+def test_events_around_an_input_of_the_application_come_again(tmp_path: Path) -> None:
+    """It may have sent a message at the first of several events."""
+    storage, stored = opened(tmp_path / "alice.sqlite")
+    stored.apply(Start(), START_MS)
+    bob = started("bob", LIMITED, encryption=cipher())
+    # The journal is full when the message arrives.
+    for _ in range(CHECKPOINT_ENTRIES - 2):
+        stored.apply(Advance(), START_MS)
+    (sent,) = bob.apply(Send(b"tea"), START_MS).dispatches
+    received = stored.apply(Arrived(sent.message, sent.message_hash), START_MS)
+    assert received.events == [MessageReceived(b"tea", "bob")]
+    reply = stored.apply(Send(b"thanks"), START_MS, while_emitting=True)
+    storage.close()
+    storage, again = opened(tmp_path / "alice.sqlite")
+    assert again.unconfirmed == received.events + reply.events
+    again.apply(Restarted(), START_MS, while_emitting=True)
+    storage.close()
+    storage, third = opened(tmp_path / "alice.sqlite")
+    assert third.unconfirmed == received.events + reply.events
     storage.close()
 
 

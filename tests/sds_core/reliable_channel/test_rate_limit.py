@@ -218,7 +218,14 @@ def test_a_time_far_ahead_is_found_among_others() -> None:
     assert limit.used(BEGIN + EPOCH) == 0
 
 
-@pytest.mark.parametrize("state", [b"", b"\xc1", b"\x91\xa1a", b"\x80"])
+def test_channel_may_get_a_limit_after_a_restart() -> None:
+    """It had none, so it counted no messages."""
+    limit = RateLimit(RateLimitOptions(messages_per_epoch=2))
+    limit.restore(Budget().state())
+    assert limit.used(0) == 0
+
+
+@pytest.mark.parametrize("state", [b"\xc1", b"\x91\xa1a", b"\x80"])
 def test_a_damaged_state_is_refused(state: bytes) -> None:
     """And names its part."""
     with pytest.raises(StateError, match="of the rate limit"):

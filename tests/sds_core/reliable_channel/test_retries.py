@@ -174,3 +174,12 @@ def test_oldest_retry_goes_if_there_are_too_many(limits: Limits) -> None:
     events = alice.apply(Send(bytes(400)), START_MS).events
     assert [one.message_id for one in of_kind(events, RetriesExhausted)] == [first]
     assert [one.limit for one in of_kind(events, LimitReached)] == ["retries"]
+
+
+def test_participant_gives_up_no_message_that_the_limits_allow() -> None:
+    """The channel's limits count, not those of the participant's profile."""
+    profile = replace(OPTIONS.profile, outgoing_limit=1, outgoing_bytes_limit=262_144)
+    alice = started(options=replace(NO_SYNC, profile=profile))
+    for _ in range(4):
+        events = alice.apply(Send(bytes(90_000)), START_MS).events
+        assert not of_kind(events, RetriesExhausted)

@@ -8,14 +8,20 @@ import pytest
 
 from sds_core.message_channel import Cause
 from sds_core.reliable_channel import (
+    Advance,
+    Arrived,
     ChunkInfo,
+    Event,
     Irretrievable,
     IrretrievableMessage,
     MessageAcknowledged,
     MessageReceived,
     MessageSent,
+    ReliableChannelCore,
+    Restarted,
     Send,
     SendingMessage,
+    Start,
 )
 from sds_core.reliable_channel.encryption import ChaChaEncryption
 from sds_core.reliable_channel.segmentation import (
@@ -26,13 +32,16 @@ from sds_core.reliable_channel.segmentation import (
 from sds_core.simulation.reliable_network import Transmission
 from sds_core.wire import BloomFilter, Dialect, Frame, HistoryEntry, decode, encode
 from sds_core.wire.segment_header import read_segment_header
-from tests.support.frames import MINUTE
+from tests.support.frames import MINUTE, SECOND, START_MS
 from tests.support.reliable_channel import (
+    ONLINE,
     OPTIONS,
+    SHARD,
     SMALL_SEGMENTS,
     emitted,
     network,
     sent,
+    started,
 )
 
 SEGMENTED = replace(OPTIONS, segmentation=SMALL_SEGMENTS)
@@ -127,6 +136,41 @@ def test_chunks_that_never_come_make_the_message_irretrievable() -> None:
     ]
     assert ids == [payload_hash(PAYLOAD).hex()]
     assert emitted(net, "bob", MessageReceived) == []
+
+
+@pytest.mark.rule("rc-received-once")
+@pytest.mark.parametrize(
+    ("parity_rate", "payload"),
+    [(1.0, PAYLOAD), (0.25, PAYLOAD)],
+    ids=["enough for a second copy", "too few for a second copy"],
+)
+def test_parity_that_comes_after_a_restart_belongs_to_the_received_message(
+    parity_rate: float, payload: bytes
+) -> None:
+    """It is neither a second message nor the begin of one that never completes."""
+    segmentation = replace(SMALL_SEGMENTS, parity_rate=parity_rate)
+    options = replace(OPTIONS, segmentation=segmentation)
+    alice, bob = started("alice", options), started("bob", options)
+    dispatches = alice.apply(Send(payload), START_MS).dispatches
+    needed = -(-len(payload) // SHARE)
+    now_ms = START_MS
+    events: list[Event] = []
+    for number, dispatch in enumerate(dispatches):
+        if number == needed:
+            assert events == [MessageReceived(payload, "alice")]
+            bob = ReliableChannelCore.restore(
+                bob.snapshot(), pubsub_topic=SHARD, options=options
+            )
+            for one in (Restarted(), ONLINE, Start()):
+                bob.apply(one, now_ms)
+        arrived = Arrived(dispatch.message, dispatch.message_hash)
+        for one in (arrived, Advance()):
+            now_ms += 2 * SECOND
+            events += bob.apply(one, now_ms).events
+    assert len(dispatches) > needed
+    now_ms += 2 * segmentation.idle_timeout_ms
+    events += bob.apply(Advance(), now_ms).events
+    assert events == [MessageReceived(payload, "alice")]
 
 
 @pytest.mark.rule("rc-seg-below-limit", "rc-seg-final-size")

@@ -1,0 +1,109 @@
+"""Events come again after a kill if the application may not have received them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import pytest
+
+from connectors.reliable_channel import MemoryNode, create_reliable_channel
+from sds_core.reliable_channel import MessageReceived
+from sds_core.reliable_channel.journal import Stored
+from tests.support.reliable_channel import CHANNEL, OPTIONS, TOPIC
+
+SLOW = replace(OPTIONS, process_task_min_elapse_ms=2_000)
+STOPPED = replace(SLOW, auto_start=False)
+PATIENCE_S = 20
+
+
+@dataclass
+class Disk:
+    """Stores a channel in memory."""
+
+    state: bytes | None = None
+    entries: Sequence[bytes] = ()
+
+    def load(self) -> Stored | None:
+        """Return what is stored."""
+        return None if self.state is None else Stored(self.state, self.entries)
+
+    def append(self, entry: bytes) -> None:
+        """Add an entry."""
+        self.entries = (*self.entries, entry)
+
+    def replace(self, state: bytes) -> None:
+        """Store a state."""
+        self.state, self.entries = state, ()
+
+    def copy(self) -> Disk:
+        """Return what a kill leaves now."""
+        return replace(self)
+
+
+async def until(payloads: Iterable[bytes], received: list[bytes]) -> None:
+    """Wait until all these payloads are received."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not set(payloads) <= set(received):
+            await asyncio.sleep(0.01)
+
+
+async def killed_between_two_events(node: MemoryNode, *, replies: bool) -> Disk:
+    """Receive two messages at once; return what is stored when the first one comes.
+
+    If `replies`, the handler of a message sends one.
+    """
+    disk, left = Disk(), list[Disk]()
+    alice = await create_reliable_channel(node, CHANNEL, "alice", TOPIC, SLOW)
+    bob = await create_reliable_channel(
+        node, CHANNEL, "bob", TOPIC, STOPPED, storage=disk
+    )
+    received: list[bytes] = []
+
+    def take(event: MessageReceived) -> None:
+        received.append(event.payload)
+        if replies and event.payload != b"zero":
+            bob.send(b"thanks")
+        left.append(disk.copy())
+
+    bob.on("message-received", take)
+    await bob.start()
+    # Messages that come within two seconds after this one wait, and come together.
+    alice.send(b"zero")
+    await until([b"zero"], received)
+    alice.send(b"one")
+    alice.send(b"two")
+    await until([b"one", b"two"], received)
+    await alice.stop()
+    await bob.stop()
+    assert received == [b"zero", b"one", b"two"]
+    _, first, second = left
+    assert len(second.entries) - len(first.entries) == replies
+    return first
+
+
+@pytest.mark.parametrize("replies", [False, True])
+@pytest.mark.parametrize("opened_before", [False, True])
+def test_message_behind_the_one_that_was_being_received_is_not_lost(
+    replies: bool, opened_before: bool
+) -> None:
+    """Nor if the channel was opened once more, and ended before it was started."""
+
+    async def run() -> None:
+        node = MemoryNode()
+        disk = await killed_between_two_events(node, replies=replies)
+        if opened_before:
+            await create_reliable_channel(
+                MemoryNode(), CHANNEL, "bob", TOPIC, STOPPED, storage=disk
+            )
+        bob = await create_reliable_channel(
+            node, CHANNEL, "bob", TOPIC, STOPPED, storage=disk.copy()
+        )
+        received: list[bytes] = []
+        bob.on("message-received", lambda event: received.append(event.payload))
+        await bob.start()
+        await until([b"two"], received)
+        await bob.stop()
+
+    asyncio.run(run())
