@@ -103,9 +103,10 @@ def open_ledger(
     """Open the ledger of a checkpoint, and record the start in the identity.
 
     If the ledger is missing, it is created. The caller must have locked the checkpoint.
-    In a new outbox, sequence numbers begin at `first_sequence`. This number must exceed
-    all numbers that another job has written to the same history. Otherwise, the rows of
-    the other job would count instead of the new rows.
+    The sequence numbers of new rows in the outbox are at least `first_sequence`. This
+    number must exceed all numbers that another job has written to the same history, or
+    that this job has written after the backup from which the ledger was restored.
+    Otherwise, those rows would count instead of the new rows.
 
     Raises:
         DamagedCheckpoint: A file is damaged.
@@ -123,6 +124,10 @@ def open_ledger(
             files = _OlderFiles(directory, identity.files, kinds, connection)
             files.copy(-1 if committed is None else committed, first_sequence)
             connection.execute(f"PRAGMA user_version = {schema.VERSION}")
+        connection.execute(
+            "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'outbox'",
+            (first_sequence - 1,),
+        )
     started = record_start(checkpoint, identity, [LEDGER])
     for path in older:
         _remove(path)
