@@ -47,8 +47,9 @@ class Hours(NamedTuple):
     Attributes:
         end_ms: End of the last hour, Unix ms of event time.
         grown: By counter, its growth in each hour, shape (hours,).
-        gauges: By gauge, its value in each hour, shape (hours,). An hour without a row
-            has the value of the previous hour.
+        gauges: By gauge, its value in each hour, shape (hours,). An hour without a
+            value has the last known value. The hours before the first known value have
+            this first value. If no value is known, the gauge is 0.
     """
 
     end_ms: int
@@ -96,11 +97,11 @@ def hours_of(
     """Return a view's hourly figures from the end of its last silence until `end_ms`.
 
     Args:
-        rows: One row per hour in which a figure changed, in order of ``minute``. An
-            absent or null figure counts as 0.
+        rows: One row per hour in which a figure changed, in order of ``minute``.
         counters: Fields that only increase. A smaller value means that the counter
-            restarted.
-        gauges: Fields that can increase and decrease.
+            restarted. An absent or null value counts as 0.
+        gauges: Fields that can increase and decrease. An absent or null value is
+            unknown.
         end_ms: End of the last hour, see `last_hour_ms`.
         now_ms: Wall time, Unix ms.
         least_days: Minimum number of whole days in the result.
@@ -133,8 +134,8 @@ def hours_of(
     inside = (at >= 0) & (at < number)
     return Hours(
         end_ms,
-        {name: _growth(_column(used, name), at, inside, number) for name in counters},
-        {name: _filled(_column(used, name), at, inside, number) for name in gauges},
+        {name: _growth(used, name, at, inside, number) for name in counters},
+        {name: _filled(used, name, at, number) for name in gauges},
     )
 
 
@@ -148,13 +149,14 @@ def by_day(hours: Floats) -> Floats:
     return hours[len(hours) - days * DAY_HOURS :].reshape(days, DAY_HOURS)
 
 
-def _column(rows: Sequence[Mapping[str, Any]], name: str) -> Floats:
-    return np.array([row.get(name) or 0 for row in rows], np.float64)
-
-
 def _growth(
-    totals: Floats, at: npt.NDArray[np.int64], inside: npt.NDArray[np.bool_], hours: int
+    rows: Sequence[Mapping[str, Any]],
+    name: str,
+    at: npt.NDArray[np.int64],
+    inside: npt.NDArray[np.bool_],
+    hours: int,
 ) -> Floats:
+    totals = np.array([row.get(name) or 0 for row in rows], np.float64)
     steps = np.diff(totals, prepend=totals[:1])
     # If the job started with a new checkpoint, a counter restarted from zero, so it
     # decreased. Its new value is its growth.
@@ -163,14 +165,17 @@ def _growth(
 
 
 def _filled(
-    values: Floats, at: npt.NDArray[np.int64], inside: npt.NDArray[np.bool_], hours: int
+    rows: Sequence[Mapping[str, Any]],
+    name: str,
+    at: npt.NDArray[np.int64],
+    hours: int,
 ) -> Floats:
-    found = np.full(hours, np.nan)
-    found[at[inside]] = values[inside]
-    known = ~np.isnan(found)
-    # The hours before the first row in the range have the value of the last row before
-    # the range.
-    first = values[~inside & (at < 0)][-1:]
-    before = np.maximum.accumulate(np.where(known, np.arange(hours), -1))
-    start = first[0] if len(first) else 0.0
-    return np.where(before >= 0, found[before], start)
+    # An unknown value becomes NaN. It must not become 0: in a silence, no filter is in
+    # use, and a filter without ids would count as rolled over.
+    values = np.array([row.get(name) for row in rows], np.float64)
+    known = ~np.isnan(values) & (at < hours)
+    if not known.any():
+        return np.zeros(hours)
+    last = np.searchsorted(at[known], np.arange(hours), side="right") - 1
+    found: Floats = values[known][np.maximum(last, 0)]
+    return found

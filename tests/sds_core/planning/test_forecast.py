@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from sds_core.planning.limits import (
     reached_by_level,
     reached_by_sum,
 )
-from sds_core.planning.measures import Measures, measures_of
+from sds_core.planning.measures import FILTER, Measures, measures_of
 from sds_core.planning.model import PATHS, draw_paths
 from tests.support.planning.backtest import HISTORY_DAYS, backtest, forecast_of
 from tests.support.planning.month import MINUTES_A_DAY, Month, bits_of
@@ -155,6 +155,30 @@ def test_filter_that_rolls_over_does_not_reach_its_limit() -> None:
     limit = limit_of(one, "filter_ids")
     assert limit.at_ms is limit.earliest_ms is limit.latest_ms is None
     assert limit.note.startswith("rolls over at about 29,")
+
+
+@pytest.mark.parametrize("cycle", [10**9, 30_000], ids=["grows", "rolls over"])
+@pytest.mark.parametrize(
+    "quiet",
+    [[300], range(22, HISTORY_DAYS * 24, 24), [HISTORY_DAYS * 24 - 1]],
+    ids=["one hour", "each night", "the last hour"],
+)
+def test_hour_without_a_filter_is_no_rollover(quiet: Sequence[int], cycle: int) -> None:
+    """When no frame comes for a while, no filter is in use: the last known one holds.
+
+    The forecast is that of a history that shows this filter in these hours.
+    """
+    kept = rows_with("messages", *FILTER)
+    for row in kept:
+        ids = np.array([row["messages"] % cycle])
+        row["bloom_bits_set"] = int(bits_of(ids, MONTH.filter_bits)[0])
+    silent = [dict(row) for row in kept]
+    for hour in quiet:
+        kept[hour] |= {name: kept[hour - 1][name] for name in FILTER}
+        silent[hour] |= dict.fromkeys(FILTER)
+    views = fleet_of({"kept": kept, "silent": silent}).views
+    assert views["silent"] == views["kept"]
+    assert bool(limit_of(views["silent"], "filter_ids").note) == (cycle == 30_000)
 
 
 def test_kafka_stores_the_records_of_its_retention(found: Forecast) -> None:

@@ -83,6 +83,26 @@ def test_gauge_holds_until_the_next_row() -> None:
     assert found[0] == 7.0
 
 
+def test_missing_gauge_is_unknown_and_not_zero() -> None:
+    """The known value before it holds, and at the begin the first known value."""
+    rows = [row | {"level": 7} for row in rows_of(range(20 * 24))]
+    for hour in (0, 1, 2, 100, 101, 479):
+        rows[hour]["level"] = None
+    rows[99]["level"], rows[102]["level"] = 8, 0
+    del rows[101]["level"]
+    rows.append({"minute": MONDAY_MS + 480 * HOUR_MS, "level": 9})
+    found = read(rows).gauges["level"]
+    assert found[:3].tolist() == [7.0, 7.0, 7.0]
+    assert found[97:103].tolist() == [7.0, 8.0, 8.0, 8.0, 0.0, 7.0]
+    assert found[-1] == 7.0
+
+
+def test_gauge_that_no_row_has_is_zero() -> None:
+    """Nothing is known, and the unfinished hour does not count."""
+    rows = [*rows_of(range(20 * 24)), {"minute": MONDAY_MS + 480 * HOUR_MS, "level": 9}]
+    assert not read(rows).gauges["level"].any()
+
+
 def test_empty_history_is_too_little() -> None:
     """No row, no day."""
     with pytest.raises(

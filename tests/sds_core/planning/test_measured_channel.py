@@ -12,6 +12,7 @@ from sds_core.planning.channel import ChannelPlan
 from sds_core.planning.errors import NoForecast
 from sds_core.planning.hours import DAY_MS, HOUR_MS, hour_rows, last_hour_ms
 from sds_core.planning.measured_channel import MeasuredChannel, measured_channel
+from sds_core.planning.measures import FILTER
 from tests.support.planning.watched import MEASURES, measured_of, predictions, rows_of
 
 PLAN = ChannelPlan(participants=3, messages_per_day=4_320, loss=0.1)
@@ -67,6 +68,17 @@ def test_prediction_of_a_changed_setting_holds() -> None:
     for name, one in found.items():
         limit = 0.15 if name.endswith("_s") else 0.05
         assert abs(one.error) < limit, (name, one)
+
+
+def test_last_known_filter_is_that_of_the_plan(rows: list[dict[str, Any]]) -> None:
+    """In a silence, no filter is in use, but the channel keeps its ids."""
+    *before, last = rows
+    silent = last | dict.fromkeys(FILTER)
+    kept = last | {name: before[-1][name] for name in FILTER}
+    end_ms = last["minute"] // HOUR_MS * HOUR_MS + HOUR_MS
+    found, expected = (_measured([*before, one], end_ms) for one in (silent, kept))
+    assert found.plan.filter_ids == expected.plan.filter_ids
+    assert expected.plan.filter_ids
 
 
 def test_too_little_traffic_gives_no_plan(rows: list[dict[str, Any]]) -> None:
