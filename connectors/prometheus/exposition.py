@@ -8,8 +8,9 @@ names, because the code declares only names that need no escaping.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Protocol
+from collections.abc import Callable, Collection, Iterable, Iterator
+from copy import copy
+from typing import NamedTuple, Protocol
 
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
@@ -25,6 +26,30 @@ class Registry(Protocol):
 
     def collect(self) -> Iterable[Metric]:
         """Return all families."""
+
+
+class Named(NamedTuple):
+    """The metrics of a registry that have one of the names.
+
+    A name is that of a metric or of one of its series. For example, the name of a
+    histogram selects all its series, and the name with `_count` only one of them.
+    """
+
+    # `CollectorRegistry.restricted_registry` finds only collectors that declare their
+    # names in advance. The collectors of this project declare none.
+
+    registry: Registry
+    names: Collection[str]
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the families, in the registry's order, with only the named series."""
+        for family in self.registry.collect():
+            is_whole = family.name in self.names
+            found = [s for s in family.samples if is_whole or s.name in self.names]
+            if found:
+                restricted = copy(family)
+                restricted.samples = found
+                yield restricted
 
 
 Encoder = Callable[[Registry], bytes]

@@ -17,7 +17,7 @@ from prometheus_client.exposition import gzip_accepted
 from starlette.requests import Request
 from starlette.responses import Response
 
-from connectors.prometheus.exposition import encoder
+from connectors.prometheus.exposition import Named, Registry, encoder
 from connectors.web.operations import Operation
 
 _COMPRESSION = 3
@@ -30,8 +30,8 @@ class MetricsQuery:
     """Selects metrics.
 
     Attributes:
-        names: Name of a metric to return. The parameter may be repeated. By default,
-            all metrics are returned.
+        names: Name of a metric to return, or of one of its series. The parameter may
+            be repeated. By default, all metrics are returned.
     """
 
     names: list[str] = field(default_factory=list, metadata={"name": "name[]"})
@@ -97,11 +97,11 @@ class Metrics:
     def _made(self, wanted: _Wanted) -> _Made:
         begun_s = time.monotonic()
         encode, content_type = encoder(wanted.accept)
-        registry = self._registry
+        registry: Registry = self._registry
+        if wanted.names:
+            registry = Named(registry, frozenset(wanted.names))
         with _without_collections():
-            body = encode(
-                registry.restricted_registry(wanted.names) if wanted.names else registry
-            )
+            body = encode(registry)
         if wanted.is_compressed:
             body = gzip.compress(body, _COMPRESSION)
         return _Made(wanted, begun_s, body, content_type)

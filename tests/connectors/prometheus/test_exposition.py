@@ -74,7 +74,7 @@ COLLECTORS = {
 @pytest.fixture(params=COLLECTORS.values(), ids=COLLECTORS)
 def registry(request: pytest.FixtureRequest) -> CollectorRegistry:
     """A registry with one collector."""
-    made = CollectorRegistry()
+    made = CollectorRegistry(support_collectors_without_names=True)
     made.register(request.param)
     return made
 
@@ -113,9 +113,16 @@ def test_hidden_characters_of_a_label_are_escaped() -> None:
         assert b'"evil\\\\u202egnp\\\\x1b[31m"' in encode(made)
 
 
-def test_restricted_registry_is_written_too(registry: CollectorRegistry) -> None:
-    """As a scrape with ``name[]`` asks for."""
-    restricted = registry.restricted_registry(["sds_now", "sds_mirror_spool_bytes"])
-    encode, _ = exposition.encoder(PROMETHEUS)
-    expected, _ = choose_encoder(PROMETHEUS)
-    assert encode(restricted) == expected(restricted)
+@pytest.mark.parametrize("accept", ["", PROMETHEUS])
+def test_named_series_are_those_of_the_library(
+    registry: CollectorRegistry, accept: str
+) -> None:
+    """As a scrape with ``name[]`` asks for: every second series, and an unknown one."""
+    every = {one.name: None for family in registry.collect() for one in family.samples}
+    names = {*list(every)[::2], "sds_unknown"}
+    encode, _ = exposition.encoder(accept)
+    expected, _ = choose_encoder(accept)
+    found = encode(exposition.Named(registry, names))
+    assert found == expected(registry.restricted_registry(names))
+    assert len(found) < len(encode(registry))
+    assert found.count(b"# TYPE ") > 0

@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import httpx
 import pytest
+from starlette.applications import Starlette
 
 from connectors.web import words
+from connectors.web.server import WebServer
+from connectors.web.side_apps import (
+    create_audit_app,
+    create_mirror_app,
+    create_serving_app,
+)
+from sds_core.audit.figures import AuditFigures
+from sds_core.audit.serving_figures import ServingFigures
+from sds_core.mirror.figures import MirrorFigures
 from sds_core.observer.freshness import Freshness, MissingTopic
+from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
 from tests.support.snapshots import snapshot_of
 
 MakeSnapshot = Callable[..., Snapshot]
+
+
+def samples(text: str) -> list[str]:
+    """The lines of an answer that have values."""
+    return [line for line in text.splitlines() if not line.startswith("#")]
 
 
 @pytest.mark.parametrize(
@@ -38,6 +55,83 @@ def test_scrape_has_the_accepted_format(
     assert answer.headers["content-type"] == content_type
     assert 'sds_monitor_build_info{rules="compiled",version="1.2.3"}' in answer.text
     assert answer.text.endswith(end)
+
+
+@pytest.mark.parametrize("accept", ["*/*", "application/openmetrics-text"])
+@pytest.mark.parametrize(
+    ("names", "series"),
+    [
+        (["sds_monitor_ok"], {"sds_monitor_ok"}),
+        (["sds_messages_total"], {"sds_messages_total"}),
+        (["sds_messages"], {"sds_messages_total"}),
+        (["sds_monitor_build_info"], {"sds_monitor_build_info"}),
+        (
+            ["sds_ack_latency_seconds"],
+            {f"sds_ack_latency_seconds_{end}" for end in ("bucket", "count", "sum")},
+        ),
+        (["sds_ack_latency_seconds_count"], {"sds_ack_latency_seconds_count"}),
+        (
+            [
+                "sds_messages_total",
+                "sds_unknown",
+                "sds_dependencies_missing",
+                "sds_messages_total",
+            ],
+            {"sds_dependencies_missing", "sds_messages_total"},
+        ),
+        (["sds_unknown", "sds_message", ""], set()),
+    ],
+)
+def test_scrape_returns_only_the_named_metrics(
+    client: httpx.Client,
+    stage: Any,
+    snapshot: MakeSnapshot,
+    accept: str,
+    names: list[str],
+    series: set[str],
+) -> None:
+    """By the name of the metric, as docs/metrics.md has it, or of one of its series."""
+    stage.snapshot = snapshot({"town": ChannelTotals(messages=7)})
+    headers = {"Accept": accept}
+    whole = client.get("/metrics", headers=headers).text
+    expected = [line for line in samples(whole) if re.split("[{ ]", line)[0] in series]
+    named = client.get("/metrics", params={"name[]": names}, headers=headers)
+    assert named.status_code == 200
+    assert samples(named.text) == expected
+    assert {re.split("[{ ]", line)[0] for line in expected} == series
+    assert len(re.findall("^# TYPE ", named.text, re.MULTILINE)) == len(
+        {re.sub("_(bucket|count|sum)$", "", one) for one in series}
+    )
+
+
+@pytest.mark.parametrize(
+    ("app", "names", "lines"),
+    [
+        (
+            create_mirror_app(MirrorFigures()),
+            ["sds_mirror_written_total", "sds_mirror_paused", "sds_audit_runs_total"],
+            ["sds_mirror_written_total 0.0", "sds_mirror_paused 0.0"],
+        ),
+        (
+            create_audit_app(AuditFigures()),
+            ["sds_audit_remirrored", "sds_mirror_paused"],
+            ["sds_audit_remirrored_total 0.0"],
+        ),
+        (
+            create_serving_app(ServingFigures()),
+            ["sds_audit_serve_refused_total"],
+            ["sds_audit_serve_refused_total 0.0"],
+        ),
+    ],
+    ids=["mirror", "audit", "audit serve"],
+)
+def test_other_programs_return_only_the_named_metrics(
+    switch: Any, server: WebServer, app: Starlette, names: list[str], lines: list[str]
+) -> None:
+    """As the monitor does."""
+    switch.app = app
+    text = httpx.get(f"{server.url}/metrics", params={"name[]": names}).text
+    assert samples(text) == lines
 
 
 def test_process_is_healthy_whatever_the_query_does(

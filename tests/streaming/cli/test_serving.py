@@ -13,6 +13,7 @@ from sds_core.observer.channel_table import ChannelEntry, ChannelTable
 from sds_core.observer.freshness import Freshness
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.planning.plan import Plan
 from streaming.board import Board
 from streaming.cli.serving import CurrentSnapshot, PendingJob, status_server
 from streaming.position import Position
@@ -47,6 +48,21 @@ class Begun:
     def stored(self) -> Mapping[str, StoredViews]:
         """Nothing."""
         return {}
+
+
+def test_scrape_returns_the_named_metrics() -> None:
+    """Of both collectors of the monitor, in the order of the whole answer."""
+    begun = Begun(Board())
+    totals = blob.totals_part(blob.pack(ChannelTotals(messages=7), None))
+    show(begun.board, {CHANNELS.key("town"): totals})
+    plans = {"sds": Plan(computed_ms=1_000)}
+    with status_server(begun, "127.0.0.1", 0, plans=lambda: plans) as url:
+        names = ["sds_plan_computed_timestamp_seconds", "sds_x", "sds_messages_total"]
+        text = httpx.get(f"{url}/metrics", params={"name[]": names}).text
+    assert [line for line in text.splitlines() if not line.startswith("#")] == [
+        'sds_messages_total{channel="other"} 7.0',
+        "sds_plan_computed_timestamp_seconds 1.0",
+    ]
 
 
 def test_figures_are_judged_once_a_second_and_batch() -> None:
