@@ -42,10 +42,11 @@ class VerdictRecorder:
         self._looked_ms: int | None = None
         for prefix, store in stores.items():
             observed_ms = store.observed_ms
-            rows = {} if observed_ms is None else store.newest(observed_ms)
-            self._logs[prefix] = VerdictLog(rows, observed_ms)
+            self._logs[prefix] = VerdictLog()
             self._waiting[prefix] = []
             if observed_ms is not None:
+                rows, ahead = store.newest(observed_ms), store.ahead(observed_ms)
+                self._logs[prefix] = VerdictLog(rows, observed_ms, ahead)
                 self._looked_ms = max(self._looked_ms or 0, observed_ms)
         self._now_ms = self._looked_ms or 0
         self._expire_ms = 0
@@ -69,8 +70,8 @@ class VerdictRecorder:
         last_ms = wall_ms if self._looked_ms is None else self._looked_ms
         paused, self._looked_ms = wall_ms - last_ms > PAUSE_MS, wall_ms
         if now_ms < self._now_ms - SET_BACK_MS:
-            for store in self._stores.values():
-                self._attempt(partial(store.take_back, now_ms))
+            for prefix in self._stores:
+                self._attempt(partial(self._look_ahead, prefix, now_ms))
         is_first = now_ms // MINUTE_MS != self._now_ms // MINUTE_MS
         self._now_ms = now_ms
         self._observe(snapshot, now_ms, paused)
@@ -79,6 +80,9 @@ class VerdictRecorder:
             self._expire_ms = now_ms + _EXPIRE_EVERY_MS
             for store in self._stores.values():
                 self._attempt(partial(store.expire, kept_since_ms(now_ms)))
+
+    def _look_ahead(self, prefix: str, now_ms: int) -> None:
+        self._logs[prefix].ahead = self._stores[prefix].ahead(now_ms)
 
     def close(self) -> None:
         """Store the time of the last observation; afterwards, `look` stores nothing."""

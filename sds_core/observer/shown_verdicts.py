@@ -10,6 +10,7 @@ start of each day, so the rows of a day can be read without earlier rows.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -46,9 +47,9 @@ _FORGOTTEN = "forgotten"
 _RANK = {verdict: rank for rank, verdict in enumerate(WORST_FIRST)}
 
 SET_BACK_MS = 3_600_000
-"""If the clock is set back by more than this time, some rows are dropped.
+"""If the clock is set back by more than this time, some rows count no more.
 
-These are the rows of minutes after the clock's new time.
+These are the rows of minutes after the clock's new time: rows ahead.
 """
 
 
@@ -145,13 +146,21 @@ class VerdictLog:
         rows: The newest row of each view, from an earlier run.
         observed_ms: When the earlier run last called `observe`, Unix ms of wall time;
             None if no earlier run is known.
+        ahead: See below.
+
+    Attributes:
+        ahead: By view, the minutes of stored rows that are later than the clock, in
+            order, Unix ms. The history may have these rows too. When the clock passes
+            such a minute, a new row takes the place of the old row.
     """
 
     def __init__(
         self,
         rows: Mapping[str, ShownVerdict] | None = None,
         observed_ms: int | None = None,
+        ahead: Mapping[str, Sequence[int]] | None = None,
     ) -> None:
+        self.ahead = ahead or {}
         known = (rows or {}).items()
         self._rows = {name: row for name, row in known if row.reason != _FORGOTTEN}
         self._minute_ms = 0 if observed_ms is None else _minute_of(observed_ms)
@@ -217,6 +226,7 @@ class VerdictLog:
         # A pause may last several days. A day without any row counts as not watched, so
         # only the day of `minute_ms` needs a row.
         self._sample(max(self._minute_ms, day_begin_ms(minute_ms)), names, shown)
+        self._supersede(minute_ms - MINUTE_MS)
         self._minute_ms = minute_ms
 
     def _sample(
@@ -231,6 +241,7 @@ class VerdictLog:
             names = {*self._due, *names}
         if is_first:
             self._due = set()
+            self._supersede(minute_ms - MINUTE_MS)
         for name in names:
             verdict, reason = shown(name)
             row = self._rows.get(name)
@@ -244,6 +255,24 @@ class VerdictLog:
                 self._add(name, ShownVerdict(minute_ms, str(verdict), reason))
             else:
                 self._due.add(name)
+        if is_first:
+            self._supersede(minute_ms)
+
+    def _supersede(self, until_ms: int) -> None:
+        """Add a row for each minute until `until_ms` that has a row ahead."""
+        if not self.ahead:
+            return
+        left: dict[str, Sequence[int]] = {}
+        for name, minutes in self.ahead.items():
+            row = self._rows.get(name)
+            shown = (NOT_WATCHED, _FORGOTTEN)
+            if row is not None:
+                shown = (row.verdict, row.reason)
+            passed = bisect_right(minutes, until_ms)
+            self._found += [(name, ShownVerdict(m, *shown)) for m in minutes[:passed]]
+            if passed < len(minutes):
+                left[name] = minutes[passed:]
+        self.ahead = left
 
     def _add(self, name: str, row: ShownVerdict) -> None:
         self._found.append((name, row))

@@ -23,12 +23,18 @@ _STORE = "INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?, ?, ?)"
 
 _NEWEST = """
 SELECT name, max(minute_ms), verdict, reason FROM verdicts
-WHERE prefix = ? AND minute_ms >= ? GROUP BY name
+WHERE prefix = ? AND minute_ms >= ? AND minute_ms <= ? GROUP BY name
 """
 
 _OF_VIEW = """
 SELECT minute_ms, verdict, reason FROM verdicts
 WHERE prefix = ? AND name = ? AND minute_ms >= ? AND minute_ms < ? ORDER BY minute_ms
+"""
+
+
+_AHEAD = """
+SELECT name, minute_ms FROM verdicts
+WHERE prefix = ? AND minute_ms > ? ORDER BY name, minute_ms
 """
 
 
@@ -81,10 +87,12 @@ class VerdictStore:
     ) -> dict[str, list[ShownVerdict]]:
         """Return the rows of some views in [since_ms, until_ms), Unix ms, in order.
 
-        The result also has the earlier rows of the day of `since_ms`.
+        The result also has the earlier rows of the day of `since_ms`. It has no rows
+        after the last observation: the clock was ahead when these rows were stored.
         """
         begin_ms = day_begin_ms(since_ms)
         with self._ledger.transaction():
+            until_ms = min(until_ms, (self.observed_ms or 0) + 1)
             return {
                 name: [
                     ShownVerdict(*row)
@@ -103,8 +111,10 @@ class VerdictStore:
         return found
 
     def newest(self, observed_ms: int) -> dict[str, ShownVerdict]:
-        """Return the newest row of each view on the day of `observed_ms`."""
-        rows = self._ledger.rows(_NEWEST, self._prefix, day_begin_ms(observed_ms))
+        """Return each view's newest row at `observed_ms`, if it is of the same day."""
+        rows = self._ledger.rows(
+            _NEWEST, self._prefix, day_begin_ms(observed_ms), observed_ms
+        )
         return {name: ShownVerdict(*row) for name, *row in rows}
 
     def expire(self, before_ms: int) -> None:
@@ -112,7 +122,12 @@ class VerdictStore:
         delete = "DELETE FROM verdicts WHERE prefix = ? AND minute_ms < ?"
         self._ledger.write(delete, self._prefix, before_ms)
 
-    def take_back(self, after_ms: int) -> None:
-        """Remove the rows after a time, Unix ms, to which the clock was set back."""
-        delete = "DELETE FROM verdicts WHERE prefix = ? AND minute_ms > ?"
-        self._ledger.write(delete, self._prefix, after_ms)
+    def ahead(self, observed_ms: int) -> dict[str, list[int]]:
+        """Return, by view, the minutes of rows after an observation, in order.
+
+        Times are in Unix ms. Such rows exist if the clock was set back.
+        """
+        found: dict[str, list[int]] = {}
+        for name, minute_ms in self._ledger.rows(_AHEAD, self._prefix, observed_ms):
+            found.setdefault(name, []).append(minute_ms)
+        return found

@@ -17,7 +17,13 @@ from sds_core.observer.freshness import Freshness, MissingTopic
 from sds_core.observer.minutes import MINUTE_MS
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
-from sds_core.observer.shown_verdicts import DAY_MS, NOT_WATCHED, ShownVerdict
+from sds_core.observer.shown_verdicts import (
+    DAY_MS,
+    NOT_WATCHED,
+    ShownVerdict,
+    minutes_by_verdict,
+    spans_of,
+)
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.tap_kind import TAPS
 from sds_core.observer.tap_view import TapTotals
@@ -257,6 +263,46 @@ def test_wrong_clock_of_the_monitor_is_taken_back(monitor: Monitor) -> None:
     monitor.look(at(600))
     monitor.look(at(0))
     assert monitor.rows() == [(0, "ok")]
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize("pause_minutes", [0, 90])
+def test_history_forgets_what_a_wrong_clock_showed(
+    monitor: Monitor, restarts: bool, pause_minutes: int
+) -> None:
+    """The same minutes have the same verdicts days later.
+
+    When the clock passes a minute again, its row is replaced, also if the monitor did
+    not run in that minute.
+    """
+
+    def watch(first: int, last: int, verdict: Verdict) -> None:
+        for minute in range(first, last):
+            monitor.publish(town=totals(verdict))
+            monitor.look(at(minute))
+
+    def shown() -> dict[str, int]:
+        rows = monitor.checkpoint.stored().find_verdicts(["town"], MONDAY_MS, at(480))[
+            "town"
+        ]
+        return minutes_by_verdict(spans_of(rows, MONDAY_MS, at(480)))
+
+    watch(120, 126, Verdict.FAILING)
+    watch(126, 128, Verdict.DEGRADED)
+    monitor.checkpoint.export(MONDAY_MS)
+    watch(0, 60, Verdict.OK)
+    monitor.checkpoint.export(MONDAY_MS)
+    if restarts:
+        monitor.start()
+    watch(60 + pause_minutes, 480, Verdict.OK)
+    monitor.checkpoint.export(MONDAY_MS)
+    same_day = shown()
+    assert same_day[Verdict.FAILING] == same_day[Verdict.DEGRADED] == 0
+    assert same_day[Verdict.OK] + same_day[NOT_WATCHED] == 480
+    assert same_day[Verdict.OK] >= 480 - pause_minutes - 2
+    for day in (1, 2, 3):
+        monitor.look(at(day * 1440))
+    assert shown() == same_day
 
 
 def test_history_has_what_the_checkpoint_has_no_more(monitor: Monitor) -> None:
