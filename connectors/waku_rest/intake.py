@@ -18,6 +18,8 @@ from sds_core.mirror.figures import Loss, MirrorFigures, Source
 from sds_core.mirror.selection import Selection, Skip, channel_of
 from sds_core.waku import WakuMessage
 
+_NS_PER_MS = 1_000_000
+
 _log = logging.getLogger("sds-monitor")
 
 _P = ParamSpec("_P")
@@ -143,7 +145,7 @@ class Intake:
     def _take(
         self, messages: Sequence[tuple[str, WakuMessage]], source: Source
     ) -> None:
-        incoming, skipped, unwanted = [], [], []
+        incoming, skipped, unwanted = [], [], {}
         for pubsub_topic, message in messages:
             channel = channel_of(message.payload)
             skip = self._selection.skipped(message, channel)
@@ -155,7 +157,7 @@ class Intake:
             # store. Messages on other topics are never requested, so their hashes need
             # not be stored.
             if skip is not Skip.OTHER_TOPIC:
-                unwanted.append(message.hash_on(pubsub_topic))
+                unwanted[message.hash_on(pubsub_topic)] = _sent_ms(message)
         # The record time is the time at which a message is stored. If it were the time
         # at which the message was read, a record could have an earlier time
         # than the record before it.
@@ -176,4 +178,8 @@ def incoming_of(
     message_hash = message.hash_on(pubsub_topic)
     headers = waku_headers(message, source, pubsub_topic, f"0x{message_hash.hex()}")
     key = None if channel is None else channel.encode()
-    return Incoming(message_hash, key, message.payload, headers)
+    return Incoming(message_hash, key, message.payload, headers, _sent_ms(message))
+
+
+def _sent_ms(message: WakuMessage) -> int:
+    return message.timestamp_ns // _NS_PER_MS

@@ -9,9 +9,10 @@ record to Kafka twice, both copies have the same `seq`.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
@@ -19,6 +20,9 @@ import msgspec
 from connectors.kafka.producer import Headers
 from connectors.storage.disk import cause_of, locked, with_remedy
 
+# `sent` has the latest sender's time of the messages whose hashes have the same `at_ms`
+# in `seen`. The time is not a third column of `seen`, because 1.0.0 cannot add rows to
+# a table `seen` with three columns.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS mirror (
     observer TEXT NOT NULL,
@@ -39,6 +43,10 @@ CREATE TABLE IF NOT EXISTS seen (
     at_ms INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS seen_by_time ON seen (at_ms);
+CREATE TABLE IF NOT EXISTS sent (
+    at_ms INTEGER PRIMARY KEY,
+    latest_ms INTEGER NOT NULL
+);
 CREATE TABLE IF NOT EXISTS swept (
     node TEXT PRIMARY KEY,
     from_ms INTEGER NOT NULL,
@@ -47,6 +55,18 @@ CREATE TABLE IF NOT EXISTS swept (
 """
 
 _SET_LAST_SEQ = "UPDATE mirror SET last_seq = ?"
+
+_MAX_AHEAD_MS = 86_400_000
+"""How far a sender's time may be ahead of the mirror's clock, ms, to count for how long
+the message's hash is kept.
+
+A clock that shows local time as UTC is wrong by at most 14 hours. Without a limit, a
+sender whose times are years ahead could fill the disk with hashes.
+"""
+
+_UNKNOWN_AHEAD_MS = 60_000
+"""How far a sender's time may be ahead of the mirror's clock, ms, if 1.0.0 stored the
+hash, without the sender's time."""
 
 _ROW_BYTES = 64
 """Approximate size of a spooled record, bytes, without its value and headers."""
@@ -57,12 +77,16 @@ parameters."""
 
 
 class Incoming(NamedTuple):
-    """A record to add to the spool, without the headers `observer` and `seq`."""
+    """A record to add to the spool, without the headers `observer` and `seq`.
+
+    `sent_ms` is the sender's time, Unix ms.
+    """
 
     message_hash: bytes
     key: bytes | None
     value: bytes
     headers: Headers
+    sent_ms: int
 
 
 class Spooled(NamedTuple):
@@ -115,8 +139,8 @@ class Spool:
         last_seq: The last sequence number that was assigned or skipped.
         count: Number of waiting records, including heartbeats.
         size_bytes: Size of the waiting records, bytes.
-        forgotten_ms: Hashes of messages that were accepted before this time, Unix ms,
-            have been deleted; 0 if no hashes have been deleted.
+        forgotten_ms: Hashes of messages that were sent before this time, Unix ms, may
+            have been deleted; hashes of later messages have not been deleted.
 
     Raises:
         StateUnusable: Another mirror uses the directory, or the directory belongs to
@@ -199,12 +223,13 @@ class Spool:
         self,
         messages: Sequence[Incoming],
         at_ms: int,
-        unwanted: Collection[bytes] = (),
+        unwanted: Mapping[bytes, int] = MappingProxyType({}),
     ) -> int:
         """Store messages durably unless they are known; return how many are stored.
 
-        `at_ms` is the record time, Unix ms. `unwanted` has the hashes of messages that
-        are not selected. These messages become known, but get no record.
+        `at_ms` is the record time, Unix ms. `unwanted` has the hashes and sender's
+        times, Unix ms, of messages that are not selected. These messages become known,
+        but get no record.
         """
         known = self.known(message.message_hash for message in messages)
         new: dict[bytes, Incoming] = {}
@@ -218,15 +243,25 @@ class Spool:
             for seq, one in enumerate(new.values(), self.last_seq + 1)
         ]
         last_seq = self.last_seq + len(rows)
+        sent = {**{key: one.sent_ms for key, one in new.items()}, **unwanted}
+        # A hash is kept by the later of both times. Stores are read by the sender's
+        # time, which is the later one if the mirror's clock is slow. A node can deliver
+        # a message long after this time, and another node soon after the first node.
+        kept = [
+            (key, max(at_ms, min(sent_ms, at_ms + _MAX_AHEAD_MS)))
+            for key, sent_ms in sent.items()
+        ]
         with self._database as database:
             database.executemany(
                 "INSERT INTO spool (at_ms, seq, key, value, headers) "
                 "VALUES (?, ?, ?, ?, ?)",
                 rows,
             )
+            database.executemany("INSERT OR IGNORE INTO seen VALUES (?, ?)", kept)
             database.executemany(
-                "INSERT OR IGNORE INTO seen VALUES (?, ?)",
-                [(key, at_ms) for key in (*new, *unwanted)],
+                "INSERT INTO sent VALUES (?, ?) ON CONFLICT (at_ms) DO "
+                "UPDATE SET latest_ms = max(latest_ms, excluded.latest_ms)",
+                [(kept_ms, min(sent[key], kept_ms)) for key, kept_ms in kept],
             )
             database.execute(_SET_LAST_SEQ, (last_seq,))
         self.last_seq = last_seq
@@ -299,12 +334,23 @@ class Spool:
             )
 
     def forget_before(self, at_ms: int) -> None:
-        """Delete the hashes of messages that were accepted before `at_ms`, Unix ms."""
+        """Delete the hashes of messages that were sent and accepted before `at_ms`.
+
+        `at_ms` is a Unix time in ms.
+        """
         forgotten_ms = self.forgotten_ms
         with self._database as database:
-            gone = database.execute("DELETE FROM seen WHERE at_ms < ?", (at_ms,))
-            if gone.rowcount:
-                forgotten_ms = max(forgotten_ms, at_ms)
+            # `at_ms` may come from a fast clock. `forgotten_ms` therefore depends only
+            # on the times of senders.
+            (latest_ms,) = database.execute(
+                "SELECT max(coalesce(latest_ms, at_ms + ?)) "
+                "FROM seen LEFT JOIN sent USING (at_ms) WHERE at_ms < ?",
+                (_UNKNOWN_AHEAD_MS, at_ms),
+            ).fetchone()
+            database.execute("DELETE FROM sent WHERE at_ms < ?", (at_ms,))
+            if latest_ms is not None:
+                forgotten_ms = max(forgotten_ms, latest_ms + 1)
+                database.execute("DELETE FROM seen WHERE at_ms < ?", (at_ms,))
                 database.execute("UPDATE mirror SET forgotten_ms = ?", (forgotten_ms,))
         self.forgotten_ms = forgotten_ms
 

@@ -46,13 +46,6 @@ with a longer delay, and may miss one with more than half of this delay."""
 _LONGEST_S = 30.0
 """Maximum wait before a failed read of a store is repeated, s."""
 
-_AHEAD_MS = 60_000
-"""How far a message's sender's time may be ahead of the time at which the mirror
-receives the message, ms.
-
-Stores accept live messages whose time is up to 20 s ahead of the store's clock.
-"""
-
 _REACHES = {20_000: 0, 300_000: 150_000, LONGEST_REACH_MS: 1_800_000}
 """How far back a read goes, ms -> time between two such reads, ms.
 
@@ -101,15 +94,17 @@ class Sweeper:
 
     async def _read_up_to_now(self, swept: Swept, back_ms: int) -> Swept:
         settle_ms = 0 if self._is_alone else _SETTLE_MS
-        end_ms = self._now_ms() - settle_ms
-        # `up_to_ms` is in the future if the clock was set back.
-        swept = swept._replace(up_to_ms=min(swept.up_to_ms, end_ms))
+        now_ms = self._now_ms()
+        end_ms = now_ms - settle_ms
+        set_back_ms = swept.up_to_ms - end_ms if swept.up_to_ms > now_ms else 0
+        # If the mirror first started with a fast clock, `from_ms` is in the future too.
+        swept = Swept(swept.from_ms - set_back_ms, min(swept.up_to_ms, end_ms))
         start_ms = max(
             swept.from_ms,
             swept.up_to_ms - back_ms,
             # Hashes of earlier messages may be deleted, so the mirror would store these
             # messages a second time.
-            self._spool.forgotten_ms + _AHEAD_MS,
+            self._spool.forgotten_ms,
         )
         while start_ms < end_ms:
             slice_end_ms = min(end_ms, start_ms + _SLICE_MS)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -21,9 +22,10 @@ NODE = "http://node"
 
 
 def incoming(number: int, size: int = 10) -> Incoming:
-    """A message whose hash is its number."""
+    """A message whose hash is its number, and which was sent then."""
     value = b"%d:" % number + bytes(size)
-    return Incoming(_hash(number), b"town", value, (("source", b"relay"),))
+    headers = (("source", b"relay"),)
+    return Incoming(_hash(number), b"town", value, headers, number)
 
 
 def _hash(number: int) -> bytes:
@@ -70,8 +72,8 @@ def test_no_message_is_stored_twice(tmp_path: Path) -> None:
 def test_unwanted_message_is_remembered_without_a_number(tmp_path: Path) -> None:
     """So it need not be fetched from a store again."""
     with opened(tmp_path) as spool:
-        assert spool.accept([], 5, [_hash(1)]) == 0
-        assert spool.accept([incoming(2)], 5, [_hash(1), _hash(3)]) == 1
+        assert spool.accept([], 5, {_hash(1): 1}) == 0
+        assert spool.accept([incoming(2)], 5, {_hash(1): 1, _hash(3): 3}) == 1
         assert spool.known(map(_hash, range(9))) == {_hash(1), _hash(2), _hash(3)}
         assert seqs(spool) == [1]
 
@@ -97,7 +99,7 @@ def test_kill_after_any_step_loses_nothing(tmp_path: Path) -> None:
         lambda spool: spool.set_swept(NODE, Swept(1, 500)),
         lambda spool: spool.written(spool.pending(1)),
         lambda spool: spool.skip_number(),
-        lambda spool: spool.accept([incoming(3), incoming(2)], 1_002, [_hash(9)]),
+        lambda spool: spool.accept([incoming(3), incoming(2)], 1_002, {_hash(9): 9}),
         lambda spool: spool.set_swept(NODE, Swept(1, 900)),
         lambda spool: spool.forget_before(1_001),
         lambda spool: spool.written(spool.pending(100)),
@@ -184,18 +186,101 @@ def test_waiting_records_are_counted(tmp_path: Path) -> None:
         assert spool.pending(10) == []
 
 
+def sent(number: int, sent_ms: int) -> Incoming:
+    """A message with a time of its sender."""
+    return incoming(number)._replace(sent_ms=sent_ms)
+
+
 def test_forgetting_is_recorded(tmp_path: Path) -> None:
     """From then on, older messages must not be taken for new ones."""
     with opened(tmp_path) as spool:
         spool.forget_before(500)
         assert spool.forgotten_ms == 0
-        spool.accept([incoming(1)], 1_000)
-        spool.accept([incoming(2)], 2_000)
+        spool.accept([sent(1, 1_000)], 1_000)
+        spool.accept([sent(2, 2_000)], 2_000)
         spool.forget_before(1_001)
         assert spool.known([_hash(1), _hash(2)]) == {_hash(2)}
         spool.forget_before(1_500)
     with opened(tmp_path) as spool:
         assert spool.forgotten_ms == 1_001
+
+
+def test_clock_of_the_mirror_does_not_say_what_is_forgotten(tmp_path: Path) -> None:
+    """Stores are read by the times of senders, and the clock may be hours fast."""
+    with opened(tmp_path) as spool:
+        page = [sent(1, 1_000), sent(2, 3_000), sent(3, 2_000)]
+        spool.accept(page, 90_000, {_hash(4): 2_500})
+        spool.accept([sent(5, 4_000)], 91_000)
+        spool.forget_before(90_500)
+        assert spool.known(map(_hash, range(9))) == {_hash(5)}
+        assert spool.forgotten_ms == 3_001
+
+
+def test_message_from_the_future_is_kept_until_then(tmp_path: Path) -> None:
+    """The clock may be hours slow; but no disk holds what is years ahead."""
+    day_ms = 86_400_000
+    with opened(tmp_path) as spool:
+        page = [sent(1, 1_000), sent(2, 9_000), sent(3, 99 * day_ms)]
+        spool.accept(page, 1_500, {_hash(4): 8_000})
+        spool.forget_before(8_500)
+        assert spool.known(map(_hash, range(9))) == {_hash(2), _hash(3)}
+        assert spool.forgotten_ms == 8_001
+        spool.forget_before(day_ms + 1_501)
+        assert spool.known(map(_hash, range(9))) == set()
+        assert spool.forgotten_ms == day_ms + 1_501
+
+
+_TABLES_OF_1_0_0 = """
+CREATE TABLE mirror (
+    observer TEXT NOT NULL,
+    last_seq INTEGER NOT NULL,
+    is_closed INTEGER NOT NULL,
+    forgotten_ms INTEGER NOT NULL
+);
+CREATE TABLE spool (
+    id INTEGER PRIMARY KEY,
+    at_ms INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    key BLOB,
+    value BLOB NOT NULL,
+    headers BLOB NOT NULL
+);
+CREATE TABLE seen (
+    hash BLOB PRIMARY KEY,
+    at_ms INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX seen_by_time ON seen (at_ms);
+CREATE TABLE swept (
+    node TEXT PRIMARY KEY,
+    from_ms INTEGER NOT NULL,
+    up_to_ms INTEGER NOT NULL
+);
+INSERT INTO mirror VALUES ('old', 2, TRUE, 90000);
+"""
+
+
+def test_state_of_1_0_0_goes_on_and_can_go_back(tmp_path: Path) -> None:
+    """1.0.0 stored hashes without the times of senders."""
+    database = sqlite3.connect(tmp_path / "mirror.sqlite")
+    add = "INSERT INTO seen VALUES (?, ?)"
+    with closing(database), database:
+        database.executescript(_TABLES_OF_1_0_0)
+        database.execute(add, (_hash(1), 100_000))
+        database.execute(add, (_hash(2), 300_000))
+    with opened(tmp_path) as spool:
+        assert (spool.observer, spool.last_seq, spool.forgotten_ms) == (
+            "old",
+            2,
+            90_000,
+        )
+        assert spool.accept([sent(1, 1), sent(3, 250_000)], 250_000) == 1
+        spool.forget_before(200_000)
+        assert spool.known(map(_hash, range(9))) == {_hash(2), _hash(3)}
+        # A sender's clock may have been fast.
+        assert spool.forgotten_ms == 160_001
+    database = sqlite3.connect(tmp_path / "mirror.sqlite")
+    with closing(database), database:
+        database.execute(add, (_hash(4), 400_000))
 
 
 def test_full_disk_changes_nothing(tmp_path: Path) -> None:

@@ -222,7 +222,7 @@ def spool() -> Writer:
                 spool.written(spool.pending(1))
                 return
             page = [
-                Incoming(bytes([number, n]) * 16, b"town", bytes(2_000), ())
+                Incoming(bytes([number, n]) * 16, b"town", bytes(2_000), (), START_MS)
                 for n in range(3)
             ]
             spool.accept(page, START_MS)
