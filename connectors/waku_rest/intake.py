@@ -87,8 +87,7 @@ class Intake:
         answer of this node.
         """
         if self._coverage.interrupted(node, self._now_ms()):
-            self._figures.losses[cause] += 1
-            await self.use(self._spool.skip_number)
+            await self.use(self._spool.skip_number, cause)
             _log.warning("%s: messages were probably lost (%s)", node, cause.value)
 
     async def beat(self) -> None:
@@ -116,6 +115,7 @@ class Intake:
                 figures.spooled = self._spool.count
                 figures.spooled_bytes = self._spool.size_bytes
                 figures.last_seq = self._spool.last_seq
+                figures.losses |= self._spool.losses
                 figures.is_paused = figures.spooled_bytes > self._limit_bytes
             self._disk.ends("the spool can be written again")
             if figures.is_paused:

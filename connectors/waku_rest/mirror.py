@@ -114,8 +114,7 @@ class Mirror:
             # If only stores are read, a killed mirror loses no messages, because a
             # store can be read again.
             if was_killed and self._settings.listen is not Listen.NONE:
-                self._figures.losses[Loss.UNCLEAN_START] += 1
-                await intake.use(self._spool.skip_number)
+                await intake.use(self._spool.skip_number, Loss.UNCLEAN_START)
                 _log.warning("the mirror was killed: messages were probably lost")
             all_read = Ending()
             async with asyncio.TaskGroup() as tasks:

@@ -19,6 +19,7 @@ import msgspec
 
 from connectors.kafka.producer import Headers
 from connectors.storage.disk import cause_of, locked, with_remedy
+from sds_core.mirror.figures import Loss
 
 # `sent` has the latest sender's time of the messages whose hashes have the same `at_ms`
 # in `seen`. The time is not a third column of `seen`, because 1.0.0 cannot add rows to
@@ -52,6 +53,10 @@ CREATE TABLE IF NOT EXISTS swept (
     from_ms INTEGER NOT NULL,
     up_to_ms INTEGER NOT NULL
 );
+CREATE TABLE IF NOT EXISTS loss (
+    cause TEXT PRIMARY KEY,
+    number INTEGER NOT NULL
+) WITHOUT ROWID;
 """
 
 _SET_LAST_SEQ = "UPDATE mirror SET last_seq = ?"
@@ -141,6 +146,7 @@ class Spool:
         size_bytes: Size of the waiting records, bytes.
         forgotten_ms: Hashes of messages that were sent before this time, Unix ms, may
             have been deleted; hashes of later messages have not been deleted.
+        losses: Number of probable losses by cause, since the directory was created.
 
     Raises:
         StateUnusable: Another mirror uses the directory, or the directory belongs to
@@ -202,6 +208,8 @@ class Spool:
             "FROM spool",
             (_ROW_BYTES,),
         ).fetchone()
+        numbers = dict(database.execute("SELECT cause, number FROM loss").fetchall())
+        self.losses = {cause: numbers.get(cause.value, 0) for cause in Loss}
 
     def begin(self) -> bool:
         """Mark the spool as open; return whether it was already marked as open.
@@ -213,11 +221,19 @@ class Spool:
             database.execute("UPDATE mirror SET is_closed = FALSE")
         return not was_closed
 
-    def skip_number(self) -> None:
-        """Skip one sequence number, so that a probable loss shows as a sequence gap."""
+    def skip_number(self, cause: Loss) -> None:
+        """Count a probable loss, and skip one sequence number.
+
+        The skipped number shows the loss as a sequence gap.
+        """
         with self._database as database:
             database.execute(_SET_LAST_SEQ, (self.last_seq + 1,))
+            database.execute(
+                "INSERT OR REPLACE INTO loss VALUES (?, ?)",
+                (cause.value, self.losses[cause] + 1),
+            )
         self.last_seq += 1
+        self.losses[cause] += 1
 
     def accept(
         self,

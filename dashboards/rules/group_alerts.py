@@ -10,7 +10,7 @@ from dashboards import GROUPS
 from dashboards import thresholds as at
 from dashboards.rules.alert import Alert, Severity, Subject, graded
 from dashboards.rules.pace import LIFE, Pace
-from dashboards.rules.promql import growth, shown, summed, unless_muted
+from dashboards.rules.promql import growth, shown, summed, unmuted_blind
 from dashboards.rules.recording import GROUP_BLIND
 
 _alert = partial(Alert, subject=Subject.GROUP, dashboard=GROUPS)
@@ -52,14 +52,11 @@ def group_alerts(pace: Pace) -> Iterator[Alert]:
         'Group {{ $labels.name }}: {{ printf "%.0f" $value }} request(s) brought '
         f"no message by the deadline in the last {LIFE(at.UNANSWERED_WINDOW)}.",
     )
-    one = f'{GROUP_BLIND}{{channel!="other"}}'
     for severity, holds in graded(at.BLIND_FOR, at.BLIND_STILL):
         yield Alert(
             "MvdsTapBlind",
             severity,
-            # The sum excludes the series `other`, which is also 1 if the only blind
-            # groups are groups with a label of their own.
-            f"sum without (channel) ({unless_muted(one, _VIEWS)}) > 0",
+            f"{unmuted_blind(_VIEWS)} > 0",
             "The taps miss traffic of some groups, so the monitor cannot judge these "
             "groups.",
             '{{ printf "%.0f" $value }} group(s) are blind: their taps were silent or '

@@ -43,15 +43,24 @@ def earliest(vector: str, *without: str) -> str:
     return _aggregated("min", vector, without)
 
 
-def blind_channels() -> str:
-    """Return PromQL for the number of blind channels that are not muted.
+def all_blind(views: str = "sds_channel") -> str:
+    """Return PromQL for the number of blind channels or groups, even if muted.
 
-    The number includes all blind channels beyond the label limit, because no metric
-    shows whether such a channel is muted.
+    For `views`, see `unless_muted`. Only this number includes channels beyond the label
+    limit, because these channels have no series of their verdicts.
     """
-    blind = latest('sds_channels{verdict="blind"}', "verdict")
-    verdicts = latest('sds_channel_verdict{verdict="blind"}', "verdict")
-    until = latest("sds_channel_muted_until_timestamp_seconds")
+    return latest(f'{views}s{{verdict="blind"}}', "verdict")
+
+
+def unmuted_blind(views: str = "sds_channel") -> str:
+    """Return PromQL for the number of blind channels or groups that are not muted.
+
+    For `views`, see `unless_muted`. The number includes all blind channels beyond the
+    label limit, because no metric shows whether such a channel is muted.
+    """
+    blind = all_blind(views)
+    verdicts = latest(f'{views}_verdict{{verdict="blind"}}', "verdict")
+    until = latest(f"{views}_muted_until_timestamp_seconds")
     muted = f"sum without (channel) ({verdicts} == 1 and {until} > time())"
     return f"({blind} - ({muted} or 0 * {blind}))"
 

@@ -15,10 +15,11 @@ from typing import Any
 from dashboards.rules.pace import LIFE, Pace
 from dashboards.rules.promql import (
     ALL_LABELLED,
-    blind_channels,
+    all_blind,
     latest,
     most_findings,
     summed,
+    unmuted_blind,
 )
 from dashboards.thresholds import BURN_RATES, SLICE, SLICE_INTERVAL
 
@@ -27,7 +28,7 @@ BLIND = "job:sds_channels_blind:sum"
 
 GROUP_BLIND = "channel:mvds_group_blind:max"
 """This series is 1 while a group of MVDS is blind, else 0. The series with the channel
-label `other` is 1 while any group is blind."""
+label `other` is 1 while any group is blind, with or without a label of its own."""
 
 NET_LOSSES = "channel:sds_dependency_losses:net"
 """Number of dependencies that were found lost, minus the losses retracted later."""
@@ -85,13 +86,13 @@ def recording_file(pace: Pace) -> dict[str, Any]:
     unlabelled = latest("sds_monitor_dropped_label_channels")
     primed = latest("sds_channels", "verdict")
     blind = latest('mvds_group_verdict{verdict="blind"}', "verdict")
-    any_blind = f"max without (channel) ({blind})"
+    any_blind = f"{all_blind('mvds_group')} > bool 0"
     other = f'label_replace({any_blind}, "channel", "other", "", "")'
     lost = latest('sds_dependency_gaps_closed_total{outcome="lost"}', "outcome")
     retracted = latest("sds_dependency_losses_retracted_total")
     rules = [
         _rule(ALL_LABELLED, f"{unlabelled} == bool 0\nand {primed}"),
-        _rule(BLIND, blind_channels()),
+        _rule(BLIND, unmuted_blind()),
         _rule(GROUP_BLIND, f"{blind}\nor\n{other}"),
         _rule(NET_LOSSES, f"{lost}\n- {retracted}"),
     ]

@@ -9,7 +9,7 @@ from dashboards import FLEET, MONITOR
 from dashboards import thresholds as at
 from dashboards.rules.alert import Alert, Severity, Subject, graded
 from dashboards.rules.pace import LIFE, Pace
-from dashboards.rules.promql import blind_channels, growth, latest
+from dashboards.rules.promql import growth, latest, unmuted_blind
 from dashboards.rules.recording import BLIND
 
 _alert = partial(Alert, subject=Subject.TAP, dashboard=MONITOR)
@@ -21,7 +21,7 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
         yield _alert(
             "SdsTapBlind",
             severity,
-            f"{blind_channels()} > 0",
+            f"{unmuted_blind()} > 0",
             "The taps miss traffic of some channels, so the monitor cannot judge these "
             "channels.",
             '{{ printf "%.0f" $value }} channel(s) are blind: their taps were silent '

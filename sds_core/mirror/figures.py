@@ -60,6 +60,9 @@ class MirrorFigures:
     """Figures of one mirror since it started; `MIRROR_METRICS` explains each figure.
 
     Attributes:
+        losses: Number of probable losses by cause, since the state directory was
+            created. If restarts reset the counter, Prometheus would see a counter that
+            is always 1 although the mirror is killed again and again.
         spooled: Number of records that wait for Kafka, including heartbeats.
         oldest_spooled_ms: Time of the oldest record that waits for Kafka, Unix ms; None
             if no record waits.
@@ -150,7 +153,8 @@ MIRROR_METRICS: tuple[Metric[MirrorFigures], ...] = (
     Metric(
         "sds_mirror_probable_losses_total",
         MetricKind.COUNTER,
-        "Events in which messages were probably lost before the mirror received them.",
+        "Events in which messages were probably lost before the mirror received them; "
+        "a restart with the same state directory does not reset the counter.",
         ("cause",),
         lambda m: [((cause.value,), count) for cause, count in m.losses.items()],
     ),

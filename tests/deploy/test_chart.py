@@ -183,6 +183,7 @@ def test_wrong_object_is_noticed(
         ("mirror.enabled=true", "'rest'"),
         ("audit.enabled=true", "'rest'"),
         ("web.scheme=ftp", "/web/scheme"),
+        ("serviceMonitor.jobPrefix=east side", "/serviceMonitor/jobPrefix"),
         ("links.monitor=sds.example.org", "/links/monitor"),
     ],
 )
@@ -442,6 +443,38 @@ def test_series_have_the_labels_of_the_shipped_scrape_configuration() -> None:
         assert endpoint["authorization"]["credentials"]["key"] == "token"
         scraped.add(fixed["job"])
     assert scraped == jobs
+
+
+def jobs_of(release: str, *given: str) -> list[str]:
+    """Return the jobs of all parts of a release."""
+    values = ("--values", str(CHART / "ci" / EVERYTHING), *given)
+    done = helm("template", release, str(CHART), *values)
+    assert done.returncode == 0, done.stderr
+    monitors = [
+        described
+        for described in yaml.safe_load_all(done.stdout)
+        if described["kind"] == "ServiceMonitor"
+    ]
+    assert len(monitors) == len(PORTS)
+    return [
+        relabeling["replacement"]
+        for monitor in monitors
+        for endpoint in monitor["spec"]["endpoints"]
+        for relabeling in endpoint["relabelings"]
+        if relabeling["targetLabel"] == "job"
+    ]
+
+
+@pytest.mark.long
+@FOR_HELM
+def test_each_release_has_jobs_of_its_own() -> None:
+    """In one job, nothing would notice that one of two monitors is gone."""
+    releases = ("sds-monitor", "sds-monitor-east", "east", "west", "x" * 53)
+    jobs = [job for release in releases for job in jobs_of(release)]
+    # In two namespaces, releases may have the same name.
+    jobs += jobs_of("sds-monitor", "--set", "serviceMonitor.jobPrefix=north")
+    assert jobs[-3:] == ["north-audit", "north-mirror", "north-monitor"]
+    assert len(set(jobs)) == len(jobs) == 6 * len(PORTS)
 
 
 @pytest.mark.long

@@ -113,18 +113,19 @@ def mirror(
     new_observer = f"mirror-{secrets.token_hex(4)}"
     try:
         _check_kafka(kafka)
-        with (
-            open_spool(state.absolute(), observer, new_observer) as spool,
-            WebServer(create_mirror_app(figures), *address) as server,
-        ):
-            click.echo(f"observer {spool.observer}   metrics {server.url}/metrics")
-            writer = FrameWriter(kafka, partitions, spool.observer)
-            try:
-                # A signal only sets `ending`, so that the mirror finishes its work.
-                running = Mirror(settings, spool, writer, figures, wall_ms).run(ending)
-                run_until_signal(ending, running)
-            finally:
-                writer.close()
+        with open_spool(state.absolute(), observer, new_observer) as spool:
+            # If the first scrape showed 0, Prometheus would take this for a reset of
+            # the counter, and count all earlier losses again.
+            figures.losses |= spool.losses
+            with WebServer(create_mirror_app(figures), *address) as server:
+                click.echo(f"observer {spool.observer}   metrics {server.url}/metrics")
+                writer = FrameWriter(kafka, partitions, spool.observer)
+                made = Mirror(settings, spool, writer, figures, wall_ms)
+                try:
+                    # A signal only sets `ending`, so that the mirror finishes its work.
+                    run_until_signal(ending, made.run(ending))
+                finally:
+                    writer.close()
     except sqlite3.Error as error:
         message = (
             f"the spool in {state} cannot be used: {cause_of(error, state / 'mirror')}"

@@ -17,6 +17,7 @@ from connectors.waku_rest.spool import (
     Swept,
     open_spool,
 )
+from sds_core.mirror.figures import Loss
 
 NODE = "http://node"
 
@@ -85,6 +86,7 @@ def state_of(spool: Spool) -> tuple[object, ...]:
         spool.size_bytes,
         spool.count,
         spool.forgotten_ms,
+        dict(spool.losses),
         spool.pending(100),
         spool.known(map(_hash, range(100))),
         spool.swept(NODE),
@@ -98,7 +100,7 @@ def test_kill_after_any_step_loses_nothing(tmp_path: Path) -> None:
         lambda spool: spool.beat(1_001),
         lambda spool: spool.set_swept(NODE, Swept(1, 500)),
         lambda spool: spool.written(spool.pending(1)),
-        lambda spool: spool.skip_number(),
+        lambda spool: spool.skip_number(Loss.FULL_PAGE),
         lambda spool: spool.accept([incoming(3), incoming(2)], 1_002, {_hash(9): 9}),
         lambda spool: spool.set_swept(NODE, Swept(1, 900)),
         lambda spool: spool.forget_before(1_001),
@@ -114,7 +116,7 @@ def test_kill_after_any_step_loses_nothing(tmp_path: Path) -> None:
                 assert state_of(again) == state_of(spool)
                 assert again.observer == "tap"
                 assert again.begin()
-                again.skip_number()
+                again.skip_number(Loss.UNCLEAN_START)
                 again.accept([incoming(50)], 2_000)
                 assert again.pending(100)[-1].seq == spool.last_seq + 2
             with open_spool(copy, None, "other") as closed:
@@ -141,6 +143,24 @@ def test_kill_is_remembered_until_it_was_handled(tmp_path: Path) -> None:
         assert not spool.begin()
 
 
+def test_losses_are_counted_over_starts(tmp_path: Path) -> None:
+    """By cause; a state of 1.0.0 has none."""
+    with opened(tmp_path) as spool:
+        spool.accept([incoming(1)], 5)
+    with closing(sqlite3.connect(tmp_path / "mirror.sqlite")) as database, database:
+        database.execute("DROP TABLE loss")
+    none = dict.fromkeys(Loss, 0)
+    for start in range(3):
+        with opened(tmp_path) as spool:
+            assert spool.losses == none | {Loss.UNCLEAN_START: start}
+            spool.skip_number(Loss.UNCLEAN_START)
+            assert spool.losses == none | {Loss.UNCLEAN_START: start + 1}
+    with opened(tmp_path) as spool:
+        spool.skip_number(Loss.FULL_PAGE)
+    with opened(tmp_path) as spool:
+        assert spool.losses == none | {Loss.UNCLEAN_START: 3, Loss.FULL_PAGE: 1}
+
+
 def test_a_mirror_that_never_read_was_not_killed(tmp_path: Path) -> None:
     """It may have failed because a port was in use."""
     start_and_fail(tmp_path, reads=False)
@@ -154,7 +174,7 @@ def test_heartbeats_keep_their_place_and_have_the_last_number(tmp_path: Path) ->
         spool.beat(1)
         spool.accept([incoming(1), incoming(2)], 2)
         spool.beat(3)
-        spool.skip_number()
+        spool.skip_number(Loss.FULL_PAGE)
         spool.beat(4)
         spool.accept([incoming(3)], 5)
         found = [(one.seq, one.is_heartbeat) for one in spool.pending(10)]

@@ -11,7 +11,8 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from connectors.waku_rest.spool import open_spool
+from connectors.waku_rest.spool import StateUnusable, open_spool
+from sds_core.mirror.figures import Loss, MirrorFigures
 from streaming.cli.actions.mirror import topics_to_mirror
 from streaming.cli.mirror import command
 from streaming.cli.node_options import TrafficOptions
@@ -105,6 +106,23 @@ def test_port_in_use_does_not_count_as_a_kill(tmp_path: Path) -> None:
     assert f"port {port} is in use: choose another" in result.output
     with open_spool(tmp_path, None, "") as spool:
         assert not spool.begin()
+
+
+def test_first_scrape_has_the_losses_of_earlier_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Prometheus would take a first value of 0 for a reset, and count all of them."""
+    with open_spool(tmp_path, None, "") as spool:
+        spool.skip_number(Loss.FULL_PAGE)
+    exported = []
+
+    def app(figures: MirrorFigures) -> None:
+        exported.append(dict(figures.losses))
+        raise StateUnusable("seen")
+
+    monkeypatch.setattr("streaming.cli.actions.mirror.create_mirror_app", app)
+    assert "seen" in mirror(tmp_path, *GIVEN).output
+    assert exported == [dict.fromkeys(Loss, 0) | {Loss.FULL_PAGE: 1}]
 
 
 def test_settings_can_come_from_a_file(tmp_path: Path) -> None:

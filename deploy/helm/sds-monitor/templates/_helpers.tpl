@@ -25,18 +25,19 @@ app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end }}
 
-{{- /* Parts that run: name of their objects, words of the command, port, path of the
-readiness probe, seconds to end in. */}}
+{{- /* Parts that run: name of their objects, job of their series, words of the command,
+port, path of the readiness probe, seconds to end in. */}}
 {{- define "sds-monitor.parts" -}}
 {{- $name := include "sds-monitor.name" . }}
+{{- $jobs := .Values.serviceMonitor.jobPrefix | default (trimSuffix "-monitor" $name) }}
 {{- if .Values.monitor.enabled }}
-monitor: {name: {{ $name }}, job: sds-monitor, words: [run], port: 9108, ready: /readyz, grace: 90}
+monitor: {name: {{ $name }}, job: {{ $jobs }}-monitor, words: [run], port: 9108, ready: /readyz, grace: 90}
 {{- end }}
 {{- if .Values.mirror.enabled }}
-mirror: {name: {{ $name }}-mirror, job: sds-mirror, words: [mirror], port: 9109, ready: /readyz, grace: 90}
+mirror: {name: {{ $name }}-mirror, job: {{ $jobs }}-mirror, words: [mirror], port: 9109, ready: /readyz, grace: 90}
 {{- end }}
 {{- if .Values.audit.enabled }}
-audit: {name: {{ $name }}-audit, job: sds-audit, words: [audit, compare], port: 9110, ready: /healthz, grace: 30}
+audit: {name: {{ $name }}-audit, job: {{ $jobs }}-audit, words: [audit, compare], port: 9110, ready: /healthz, grace: 30}
 {{- end }}
 {{- end }}
 
