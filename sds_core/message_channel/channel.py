@@ -126,6 +126,26 @@ class MessageChannel(ParticipantView):
         """
         return self._sending.send_ephemeral(content)
 
+    def withdraw(self, message_id: str, now_ms: int) -> bool:
+        """Take back a message of ours that never reached the network.
+
+        For example, the network refused the message for good. Later causal histories
+        do not name a withdrawn message, and repair requests for it are not answered.
+        Its id stays known: copies of the message are ignored, and a causal history that
+        names the id makes nothing missing. The id also stays in the bloom filter, which
+        cannot remove ids. This is harmless, because only the sender of a message looks
+        for its id in the filters of others.
+
+        Returns:
+            Whether the message was withdrawn. If the outgoing buffer does not have the
+            message, for example because it was acknowledged, the call has no effect.
+        """
+        self._at(now_ms)
+        is_withdrawn = self._sending.withdraw(message_id)
+        if is_withdrawn:
+            self._done(Call.WITHDRAWN, now_ms, message_id=message_id)
+        return is_withdrawn
+
     def note_retrieval_hint(self, message_id: str, hint: bytes) -> None:
         """Store the retrieval hint of a message for use in later causal histories.
 
@@ -367,6 +387,8 @@ class MessageChannel(ParticipantView):
                 self._sweeps.resume(now_ms)
             case Call.SENT:
                 self._sending.repeat(change.value, now_ms)
+            case Call.WITHDRAWN:
+                self._sending.withdraw(change.message_id)
             case Call.RECEIVED:
                 frame = decode(change.value)
                 self._reception.receive(frame, change.value, change.hint, now_ms)

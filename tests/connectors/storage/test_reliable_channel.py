@@ -26,6 +26,7 @@ from sds_core.reliable_channel import (
     ChaChaEncryption,
     ConnectionChanged,
     Dispatched,
+    DispatchFailed,
     MessageReceived,
     Output,
     RateLimitOptions,
@@ -33,6 +34,7 @@ from sds_core.reliable_channel import (
     Restarted,
     Send,
     SendEphemeral,
+    SendError,
     Start,
     StateError,
 )
@@ -98,13 +100,22 @@ def live(stored: StoredChannel, random: Random, steps: int) -> Output:
             case _:
                 output = stored.apply(Advance(), now_ms)
         for one in output.dispatches[: random.randint(0, 2)]:
-            output = stored.apply(Dispatched(one.number), now_ms)
+            number = one.number
+            answer = random.choices(
+                [
+                    Dispatched(number),
+                    DispatchFailed(number),
+                    DispatchFailed(number, SendError.RLN_PROOF_FAILED),
+                ],
+                weights=[6, 1, 1],
+            )
+            output = stored.apply(*answer, now_ms)
     return output
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_replayed_channel_has_the_state_of_the_first(tmp_path: Path, seed: int) -> None:
-    """Byte for byte, with encryption, segments, a rate limit and losses of answers."""
+    """Byte for byte, with encryption, segments, a rate limit, losses and refusals."""
     storage, stored = opened(tmp_path / "alice.sqlite")
     output = live(stored, Random(seed), 150)
     storage.close()
