@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import signal
 import sqlite3
@@ -60,8 +61,13 @@ LIMITED = replace(
 
 
 def cipher() -> ChaChaEncryption:
-    """A real cipher, whose nonces no replay can draw again."""
-    return ChaChaEncryption(bytes(32), CHANNEL, os.urandom)
+    """A real cipher, whose nonces no replay can draw again; every 9th call fails."""
+    calls = itertools.count(1)
+
+    def nonce(count: int) -> bytes:
+        return os.urandom(count) if next(calls) % 9 else b""
+
+    return ChaChaEncryption(bytes(32), CHANNEL, nonce)
 
 
 def opened(path: Path) -> tuple[SqliteChannelStorage, StoredChannel]:
