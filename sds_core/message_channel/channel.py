@@ -18,7 +18,7 @@ from random import Random
 from sds_core.message_channel import changes as change_records
 from sds_core.message_channel import snapshot
 from sds_core.message_channel.changes import Call, Change
-from sds_core.message_channel.checks import check_name, check_time
+from sds_core.message_channel.checks import check_name, check_time, size_refusal
 from sds_core.message_channel.delivery import Delivery
 from sds_core.message_channel.errors import SnapshotError
 from sds_core.message_channel.events import (
@@ -201,22 +201,26 @@ class MessageChannel(ParticipantView):
         unknown, `retrieval_hint` is empty.
         """
         check_time(now_ms)
-        limit = self.profile.max_frame_bytes
-        if len(value) > limit:
-            detail = f"{len(value)} bytes, at most {limit}"
-            return ignored(IgnoredReason.TOO_LARGE, "", detail)
+        # `receive_frame` has the same check, but a frame that is too long must not even
+        # be decoded.
+        refused = size_refusal(value, self.profile)
+        if refused is not None:
+            return Step((), (refused,))
         try:
             frame = decode(value)
         except UndecodableFrame as error:
             return ignored(IgnoredReason.MALFORMED, "", str(error))
-        if len(retrieval_hint) > self.profile.hint_limit:
-            retrieval_hint = b""
         return self.receive_frame(frame, value, now_ms, retrieval_hint=retrieval_hint)
 
     def receive_frame(
         self, frame: Frame, value: bytes, now_ms: int, *, retrieval_hint: bytes = b""
     ) -> Step:
         """Receive a frame that is already decoded; see `receive`."""
+        refused = size_refusal(value, self.profile)
+        if refused is not None:
+            return Step((), (refused,))
+        if len(retrieval_hint) > self.profile.hint_limit:
+            retrieval_hint = b""
         self._at(now_ms)
         was_asked_for = frame.message_id in self._repairer.responses
         step = self._reception.receive(frame, value, retrieval_hint, now_ms)
