@@ -26,6 +26,7 @@ class Call(StrEnum):
     - COPY: A frame was ignored, but it cancelled our answer to a repair request, or it
       had a retrieval hint.
     - MET: The application received a message from a source other than this channel.
+    - WITHDRAWN: A message of ours was taken back.
     - RESUMED: The first call after a restart; the process was off until this call.
     """
 
@@ -39,6 +40,7 @@ class Call(StrEnum):
     SWEEP_REPAIRS = "sweep repairs"
     SYNC = "sync"
     RESUMED = "resumed"
+    WITHDRAWN = "withdrawn"
 
 
 class Change(msgspec.Struct, array_like=True):

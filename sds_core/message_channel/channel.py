@@ -18,7 +18,7 @@ from random import Random
 from sds_core.message_channel import changes as change_records
 from sds_core.message_channel import snapshot
 from sds_core.message_channel.changes import Call, Change
-from sds_core.message_channel.checks import check_name, check_time
+from sds_core.message_channel.checks import check_name, check_time, size_refusal
 from sds_core.message_channel.delivery import Delivery
 from sds_core.message_channel.errors import SnapshotError
 from sds_core.message_channel.events import (
@@ -126,6 +126,26 @@ class MessageChannel(ParticipantView):
         """
         return self._sending.send_ephemeral(content)
 
+    def withdraw(self, message_id: str, now_ms: int) -> bool:
+        """Take back a message of ours that never reached the network.
+
+        For example, the network refused the message for good. Later causal histories
+        do not name a withdrawn message, and repair requests for it are not answered.
+        Its id stays known: copies of the message are ignored, and a causal history that
+        names the id makes nothing missing. The id also stays in the bloom filter, which
+        cannot remove ids. This is harmless, because only the sender of a message looks
+        for its id in the filters of others.
+
+        Returns:
+            Whether the message was withdrawn. If the outgoing buffer does not have the
+            message, for example because it was acknowledged, the call has no effect.
+        """
+        self._at(now_ms)
+        is_withdrawn = self._sending.withdraw(message_id)
+        if is_withdrawn:
+            self._done(Call.WITHDRAWN, now_ms, message_id=message_id)
+        return is_withdrawn
+
     def note_retrieval_hint(self, message_id: str, hint: bytes) -> None:
         """Store the retrieval hint of a message for use in later causal histories.
 
@@ -181,22 +201,26 @@ class MessageChannel(ParticipantView):
         unknown, `retrieval_hint` is empty.
         """
         check_time(now_ms)
-        limit = self.profile.max_frame_bytes
-        if len(value) > limit:
-            detail = f"{len(value)} bytes, at most {limit}"
-            return ignored(IgnoredReason.TOO_LARGE, "", detail)
+        # `receive_frame` has the same check, but a frame that is too long must not even
+        # be decoded.
+        refused = size_refusal(value, self.profile)
+        if refused is not None:
+            return Step((), (refused,))
         try:
             frame = decode(value)
         except UndecodableFrame as error:
             return ignored(IgnoredReason.MALFORMED, "", str(error))
-        if len(retrieval_hint) > self.profile.hint_limit:
-            retrieval_hint = b""
         return self.receive_frame(frame, value, now_ms, retrieval_hint=retrieval_hint)
 
     def receive_frame(
         self, frame: Frame, value: bytes, now_ms: int, *, retrieval_hint: bytes = b""
     ) -> Step:
         """Receive a frame that is already decoded; see `receive`."""
+        refused = size_refusal(value, self.profile)
+        if refused is not None:
+            return Step((), (refused,))
+        if len(retrieval_hint) > self.profile.hint_limit:
+            retrieval_hint = b""
         self._at(now_ms)
         was_asked_for = frame.message_id in self._repairer.responses
         step = self._reception.receive(frame, value, retrieval_hint, now_ms)
@@ -367,6 +391,8 @@ class MessageChannel(ParticipantView):
                 self._sweeps.resume(now_ms)
             case Call.SENT:
                 self._sending.repeat(change.value, now_ms)
+            case Call.WITHDRAWN:
+                self._sending.withdraw(change.message_id)
             case Call.RECEIVED:
                 frame = decode(change.value)
                 self._reception.receive(frame, change.value, change.hint, now_ms)

@@ -40,6 +40,15 @@ def check_time(now_ms: int) -> None:
         raise TypeError(message)
 
 
+def size_refusal(value: bytes, profile: Profile) -> Ignored | None:
+    """Return why a frame of this length is ignored; None if it is short enough."""
+    limit = profile.max_frame_bytes
+    if len(value) <= limit:
+        return None
+    detail = f"{len(value)} bytes, at most {limit}"
+    return Ignored(IgnoredReason.TOO_LARGE, "", detail)
+
+
 def refusal(
     frame: Frame,
     unknown: Sequence[HistoryEntryLike],

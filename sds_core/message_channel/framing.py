@@ -143,6 +143,14 @@ class Sending(Behaviour):
         events += self._add_own(message_id, lamport, value, now_ms)
         return Step([Broadcast(Cause.CONTENT, message_id, value)], events)
 
+    def withdraw(self, message_id: str) -> bool:
+        """See `MessageChannel.withdraw`."""
+        if not self._outgoing.remove(message_id):
+            return False
+        self._log.withdraw(message_id)
+        self._repairer.withdraw(message_id)
+        return True
+
     def send_ephemeral(self, content: bytes) -> Step:
         """Put an ephemeral message into a frame; the state does not change."""
         if not content:

@@ -19,10 +19,11 @@ class LocalLog:
     Attributes:
         entries: The history entry of each message, by message id.
         forgotten: The newest ids, at most `limit`, that the log dropped, or whose
-            messages the application received from another source. The value of an id is
-            its message's Lamport timestamp; with `LogOrder.ARRIVAL`, it is the arrival
-            number. For a message from another source, the value is 0. A dependency on
-            one of these ids is met, and another copy of its message is a duplicate.
+            messages were withdrawn, or received by the application from another source.
+            The value of an id is its message's Lamport timestamp; with
+            `LogOrder.ARRIVAL`, it is the arrival number. For a withdrawn message or one
+            from another source, the value is 0. A dependency on one of these ids is
+            met, and another copy of its message is a duplicate.
         horizon: greatest (lamport, message id) that `forgotten` dropped; None if
             `forgotten` dropped no id.
     """
@@ -31,7 +32,6 @@ class LocalLog:
         self._by_arrival = order is LogOrder.ARRIVAL
         self._limit = limit
         self._order: list[tuple[int, str]] = []
-        self._arrivals = 0
         self.entries: dict[str, HistoryEntry] = {}
         self.hintless: set[str] = set()
         self.forgotten: dict[str, int] = {}
@@ -50,12 +50,10 @@ class LocalLog:
     def add(self, lamport: int, entry: HistoryEntry) -> None:
         """Add a message that is not in the log."""
         message_id = entry.message_id
-        if self._by_arrival:
-            self._arrivals += 1
-            key = (self._arrivals, message_id)
-        else:
-            key = (lamport, message_id)
         order = self._order
+        if self._by_arrival:
+            lamport = order[-1][0] + 1 if order else 1
+        key = (lamport, message_id)
         if not order or key > order[-1]:
             order.append(key)
         else:
@@ -66,6 +64,14 @@ class LocalLog:
             del self.entries[key[1]]
             self.hintless.discard(key[1])
             self.remember(key[1], key[0])
+
+    def withdraw(self, message_id: str) -> None:
+        """Move an id from the log to `forgotten`, so that no later history names it."""
+        if self.entries.pop(message_id, None) is None:
+            return
+        self.hintless.discard(message_id)
+        self._order = [key for key in self._order if key[1] != message_id]
+        self.remember(message_id, 0)
 
     def remember(self, message_id: str, lamport: int) -> None:
         """Add an id to `forgotten`; if `forgotten` is full, drop its oldest id."""
@@ -133,7 +139,6 @@ class LocalLog:
         all messages before the log's first entry count as dropped.
         """
         self._order = keys
-        self._arrivals = keys[-1][0] if keys else 0
         for entry in entries:
             self._put(entry)
         if lamports is None:

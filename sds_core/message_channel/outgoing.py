@@ -103,6 +103,11 @@ class OutgoingBuffer:
             del self.messages[evicted]
             yield Evicted(Buffer.OUTGOING, evicted)
 
+    def remove(self, message_id: str) -> bool:
+        """Remove a message; return whether the buffer had it."""
+        self._stale = True
+        return self.messages.pop(message_id, None) is not None
+
     def review(self, frame: Frame, others: int) -> Iterator[Event]:
         """Find which of our messages another participant received, from its frame.
 

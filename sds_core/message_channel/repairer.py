@@ -213,6 +213,11 @@ class Repairer:
         if self._profile.repair and self._answers_for(message_id, sender_id):
             self.retained.add(message_id, value, sender_id, now_ms)
 
+    def withdraw(self, message_id: str) -> None:
+        """Send no more answers with a message."""
+        self.responses.remove(message_id)
+        self.retained.remove(message_id)
+
     def answer(self, now_ms: int) -> Step:
         """Broadcast the answers that are due, if their messages are still stored.
 

@@ -45,6 +45,10 @@ class RetainedMessages:
         ):
             del messages[messages.oldest()]
 
+    def remove(self, message_id: str) -> None:
+        """Remove a message, if it is stored."""
+        self._messages.pop(message_id, None)
+
     def state(self) -> dict[str, Retained]:
         """Return all messages, oldest first, for a snapshot."""
         return dict(self._messages)

@@ -55,8 +55,8 @@ class Output:
     Attributes:
         message_id: If the input sends a message, the id of the message; otherwise
             empty.
-        ciphertexts: New ciphertexts. A journal must store them, because a replay of the
-            input needs them.
+        ciphertexts: New ciphertexts; empty bytes for each encryption that failed. A
+            journal must store them, because a replay of the input needs them.
     """
 
     dispatches: list[Dispatch] = field(default_factory=list)

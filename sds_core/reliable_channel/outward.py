@@ -173,16 +173,16 @@ class Outward:
         queue.append(queued)
         return dropped
 
-    def withdraw(self, sds_id: str) -> None:
-        """Remove a message's retries from the queue when no more retries are needed.
+    def withdraw(self, sds_id: str, cause: Cause = Cause.RETRY) -> None:
+        """Remove a message's retries or repairs from the queue.
 
-        The message's repairs stay in the queue, because the participants that requested
-        them still lack the message.
+        When no more retries are needed, the message's repairs stay in the queue,
+        because the participants that requested them still lack the message.
         """
         kept = [
             queued
             for queued in self._again
-            if queued.sds_id != sds_id or queued.cause is not Cause.RETRY
+            if queued.sds_id != sds_id or queued.cause is not cause
         ]
         if len(kept) < len(self._again):
             self._again = deque(kept)

@@ -228,6 +228,7 @@ class Sending:
             if failure.error is None:
                 self.retries.sending_ended(sds_id, now_ms)
             else:
+                self._take_back(queued.cause, sds_id, now_ms)
                 self._fail_chunk(sds_id, failure.error, failure.detail, out)
         elif queued.cause is Cause.EPHEMERAL:
             error = failure.error or SendError.SENDING_FAILED
@@ -292,6 +293,7 @@ class Sending:
         try:
             return self._outward.encrypted(Cause.CONTENT, sds_id, broadcast.value)
         except EncryptionError as error:
+            self._take_back(Cause.CONTENT, sds_id, now_ms)
             self._fail_chunk(sds_id, SendError.ENCODING_FAILED, str(error), out)
             return None
 
@@ -305,6 +307,7 @@ class Sending:
                 error_event = _failed(sds_id, SendError.ENCODING_FAILED, detail)
                 out.events.append(error_event)
             else:
+                self._take_back(broadcast.cause, sds_id, now_ms)
                 self._fail_chunk(sds_id, SendError.ENCODING_FAILED, detail, out)
             return
         if dropped is not None:
@@ -336,6 +339,21 @@ class Sending:
 
     def _give_up(self, sds_id: str, out: Output) -> None:
         self._mark(RetriesExhausted, Stage.EXHAUSTED, sds_id, out)
+
+    def _take_back(self, cause: Cause, sds_id: str, now_ms: int) -> None:
+        """Withdraw a refused message from SDS, unless the network accepted it before.
+
+        If SDS kept the message, all later causal histories would name it, and receivers
+        would wait for a message that nobody can send.
+        """
+        if cause is Cause.RETRY:
+            tracked = self.chunks.find(sds_id)
+            if tracked is None or tracked[1] in tracked[0].stages[Stage.SENT]:
+                return
+        elif cause is not Cause.CONTENT:
+            return
+        if self._participant.withdraw(sds_id, now_ms):
+            self._outward.withdraw(sds_id, Cause.REPAIR)
 
     def _fail_chunk(
         self, sds_id: str, error: SendError, detail: str, out: Output

@@ -3,6 +3,9 @@
 Each encryption draws a new nonce. If a replay encrypted again, it would compute other
 Waku hashes than those of the messages that were sent. Causal histories need the hashes
 of the sent messages as retrieval hints.
+
+An encryption that failed is recorded as empty bytes, which no ciphertext is. The replay
+fails at the same frame, so each other frame gets its own ciphertext.
 """
 
 from __future__ import annotations
@@ -10,7 +13,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from sds_core.reliable_channel.encryption import Encryption
+from sds_core.reliable_channel.encryption import Encryption, EncryptionError
+
+_FAILED = b""
 
 
 class TapedEncryption:
@@ -29,18 +34,37 @@ class TapedEncryption:
         self._replayed = deque(ciphertexts)
 
     def take_recorded(self) -> list[bytes]:
-        """Return the ciphertexts made since the last call, for the journal."""
+        """Return the ciphertexts since the last call, for the journal.
+
+        For each encryption that failed, the list has empty bytes.
+        """
         recorded, self._recorded = self._recorded, []
         return recorded
 
     def encrypt(self, plaintext: bytes) -> bytes:
-        """Encrypt a frame or a segment; see `Encryption`."""
+        """Encrypt a frame or a segment; see `Encryption`.
+
+        Raises:
+            EncryptionError: The bytes cannot be encrypted, or the replayed encryption
+                failed.
+        """
         if self._encryption is None:
             return plaintext
         if self._replayed:
-            return self._replayed.popleft()
-        ciphertext = self._encryption.encrypt(plaintext)
+            return self._replay_next()
+        try:
+            ciphertext = self._encryption.encrypt(plaintext)
+        except EncryptionError:
+            self._recorded.append(_FAILED)
+            raise
         self._recorded.append(ciphertext)
+        return ciphertext
+
+    def _replay_next(self) -> bytes:
+        ciphertext = self._replayed.popleft()
+        if ciphertext == _FAILED:
+            message = "the encryption failed before the restart"
+            raise EncryptionError(message)
         return ciphertext
 
     def decrypt(self, ciphertext: bytes) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import signal
 import sqlite3
@@ -26,6 +27,7 @@ from sds_core.reliable_channel import (
     ChaChaEncryption,
     ConnectionChanged,
     Dispatched,
+    DispatchFailed,
     MessageReceived,
     Output,
     RateLimitOptions,
@@ -34,6 +36,7 @@ from sds_core.reliable_channel import (
     Restarted,
     Send,
     SendEphemeral,
+    SendError,
     Start,
     StateError,
 )
@@ -59,8 +62,13 @@ LIMITED = replace(
 
 
 def cipher() -> ChaChaEncryption:
-    """A real cipher, whose nonces no replay can draw again."""
-    return ChaChaEncryption(bytes(32), CHANNEL, os.urandom)
+    """A real cipher, whose nonces no replay can draw again; every 9th call fails."""
+    calls = itertools.count(1)
+
+    def nonce(count: int) -> bytes:
+        return os.urandom(count) if next(calls) % 9 else b""
+
+    return ChaChaEncryption(bytes(32), CHANNEL, nonce)
 
 
 def opened(
@@ -101,13 +109,22 @@ def live(stored: StoredChannel, random: Random, steps: int) -> Output:
             case _:
                 output = stored.apply(Advance(), now_ms)
         for one in output.dispatches[: random.randint(0, 2)]:
-            output = stored.apply(Dispatched(one.number), now_ms)
+            number = one.number
+            answer = random.choices(
+                [
+                    Dispatched(number),
+                    DispatchFailed(number),
+                    DispatchFailed(number, SendError.RLN_PROOF_FAILED),
+                ],
+                weights=[6, 1, 1],
+            )
+            output = stored.apply(*answer, now_ms)
     return output
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_replayed_channel_has_the_state_of_the_first(tmp_path: Path, seed: int) -> None:
-    """Byte for byte, with encryption, segments, a rate limit and losses of answers."""
+    """Byte for byte, with encryption, segments, a rate limit, losses and refusals."""
     storage, stored = opened(tmp_path / "alice.sqlite")
     output = live(stored, Random(seed), 150)
     storage.close()

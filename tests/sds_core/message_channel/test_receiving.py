@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
 
 import pytest
 
@@ -14,6 +15,7 @@ from sds_core.message_channel import (
     Evidence,
     Ignored,
     IgnoredReason,
+    MessageChannel,
     Missing,
     Received,
     Step,
@@ -26,6 +28,7 @@ from tests.support.participants import (
     SPEC,
     frame_of,
     hand_over,
+    of_type,
     participant,
     receive,
     typed,
@@ -194,6 +197,29 @@ def test_decoded_frame_has_the_same_effect() -> None:
         )
         assert typed(step.events) == typed(expected.events)
     assert framewise.snapshot() == bytewise.snapshot()
+
+
+@pytest.mark.parametrize("is_decoded", [False, True], ids=["bytes", "decoded"])
+def test_frame_or_hint_that_is_too_long_enters_no_state(*, is_decoded: bool) -> None:
+    """Otherwise the participant could not be restored from its own snapshot."""
+    bob = participant("bob")
+    text = bytes(SPEC.max_frame_bytes)
+    reasons = []
+    for frame in (
+        FRAMES.content("short", "alice"),
+        FRAMES.content("long", "alice", text=text),
+        FRAMES.content("late", "alice", text=text, history=["missing"]),
+    ):
+        value, hint = value_of(frame), bytes(SPEC.hint_limit + 1)
+        if is_decoded:
+            step = bob.receive_frame(frame, value, START_MS, retrieval_hint=hint)
+        else:
+            step = bob.receive(value, START_MS, retrieval_hint=hint)
+        reasons += [one.reason for one in of_type(step.events, Ignored)]
+    assert reasons == [IgnoredReason.TOO_LARGE] * 2
+    assert bob.log == ("short",)
+    again = MessageChannel.restore(bob.snapshot(), random=Random(1), profile=SPEC)
+    assert again.snapshot() == bob.snapshot()
 
 
 @pytest.mark.parametrize(

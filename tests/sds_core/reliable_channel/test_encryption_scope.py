@@ -11,6 +11,7 @@ import pytest
 from sds_core.message_channel import Cause
 from sds_core.reliable_channel import (
     ChaChaEncryption,
+    EncryptionError,
     EncryptionScope,
     MessageReceived,
     ReliableChannelOptions,
@@ -29,6 +30,8 @@ from sds_core.wire.segment_header import read_segment_header
 from tests.support.frames import MINUTE, SECOND, START_MS
 from tests.support.reliable_channel import (
     CHANNEL,
+    OFFLINE,
+    ONLINE,
     OPTIONS,
     SHARD,
     SMALL_SEGMENTS,
@@ -144,6 +147,44 @@ def test_replay_gives_the_same_frames() -> None:
     second = again.apply(Send(LONG), START_MS, ciphertexts=first.ciphertexts)
     payloads = [one.message.payload for one in first.dispatches]
     assert [one.message.payload for one in second.dispatches] == payloads
+
+
+class FailingOnce:
+    """An encryption whose first call fails."""
+
+    def __init__(self) -> None:
+        self._fails = True
+
+    def encrypt(self, plaintext: bytes) -> bytes:
+        """Encode, or fail."""
+        if self._fails:
+            self._fails = False
+            raise EncryptionError("the key is locked")
+        return b"E" + plaintext
+
+    def decrypt(self, ciphertext: bytes) -> bytes:
+        """Decode."""
+        return ciphertext[1:]
+
+
+@pytest.mark.parametrize("is_flawless", [False, True])
+def test_replay_fails_where_the_encryption_failed(*, is_flawless: bool) -> None:
+    """Otherwise the next ciphertext would belong to another frame."""
+    alice = started("alice", OPTIONS, encryption=FailingOnce())
+    alice.apply(OFFLINE, START_MS)
+    for payload in (b"one", b"two"):
+        alice.apply(Send(payload), START_MS)
+    before = alice.snapshot()
+    first = alice.apply(ONLINE, START_MS)
+    cipher_now = cipher() if is_flawless else FailingOnce()
+    again = alice.restore(
+        before, pubsub_topic=SHARD, options=OPTIONS, encryption=cipher_now
+    )
+    second = again.apply(ONLINE, START_MS, ciphertexts=first.ciphertexts)
+    assert len(first.dispatches) == 1
+    assert second.dispatches == first.dispatches
+    assert [type(one) for one in second.events] == [type(one) for one in first.events]
+    assert again.snapshot() == alice.snapshot()
 
 
 def test_frames_are_encrypted_by_default() -> None:

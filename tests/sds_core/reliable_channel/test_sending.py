@@ -8,29 +8,39 @@ import pytest
 
 from sds_core.message_channel import Cause
 from sds_core.reliable_channel import (
+    Advance,
+    Arrived,
     ChunkInfo,
+    Dispatch,
     Dispatched,
     DispatchFailed,
+    EncryptionError,
     LimitReached,
     Limits,
     MessageAcknowledged,
     MessagePossiblyAcknowledged,
     MessageReceived,
     MessageSent,
+    RateLimitOptions,
+    ReliableChannelCore,
     ReliableChannelOptions,
     Send,
     SendEphemeral,
     SendError,
     SendingMessage,
     SendingMessageIrrecoverableError,
+    Window,
 )
 from sds_core.reliable_channel.state import Message, Stage
+from sds_core.waku import WakuMessage
 from sds_core.wire import FrameKind, decode
-from tests.support.frames import MINUTE, START_MS
+from tests.support.frames import MINUTE, START_MS, FrameFactory, value_of
 from tests.support.reliable_channel import (
+    CHANNEL,
     OFFLINE,
     OPTIONS,
     SMALL_SEGMENTS,
+    TOPIC,
     causes,
     emitted,
     network,
@@ -219,6 +229,137 @@ def test_irrecoverable_error_of_the_network_ends_the_retries() -> None:
     ]
     assert failed.dispatches == []
     assert causes(alice, 20 * MINUTE).count(Cause.RETRY) == 0
+
+
+def refusal(dispatch: Dispatch) -> DispatchFailed:
+    """The network refuses a frame for good."""
+    return DispatchFailed(dispatch.number, SendError.RLN_PROOF_FAILED, "no proof")
+
+
+def arrived(payload: bytes) -> Arrived:
+    """A frame that another participant sent."""
+    return Arrived(WakuMessage(payload, TOPIC, START_MS))
+
+
+def named_next(alice: ReliableChannelCore, now_ms: int) -> list[str]:
+    """Ids in the causal history of the next message."""
+    (dispatch,) = alice.apply(Send(b"next"), now_ms).dispatches
+    return [one.message_id for one in decode(dispatch.message.payload).causal_history]
+
+
+@pytest.mark.rule("rc-error-no-retry")
+def test_refused_message_does_not_hold_back_later_ones() -> None:
+    """No causal history names it, so no receiver waits for it or gets it."""
+    net = network("alice", "bob")
+    net.keeps = False
+    net.losses.append(lambda one, _: one.by == "alice" and one.dispatch.number == 1)
+    (refused,) = net.apply("alice", Send(b"refused")).dispatches
+    net.apply("alice", refusal(refused))
+    for payload in (b"one", b"two"):
+        net.run(MINUTE)
+        net.apply("alice", Send(payload))
+    net.run(20 * MINUTE)
+    assert emitted(net, "bob", MessageReceived) == [
+        MessageReceived(b"one", "alice"),
+        MessageReceived(b"two", "alice"),
+    ]
+    payloads = [one.dispatch.message.payload for one in sent(net)]
+    assert payloads.count(refused.message.payload) == 1
+
+
+class Choosy:
+    """An encryption that cannot encrypt frames with the word `secret`."""
+
+    def encrypt(self, plaintext: bytes) -> bytes:
+        """Encode, or fail."""
+        if b"secret" in plaintext:
+            raise EncryptionError("the word is forbidden")
+        return b"E" + plaintext
+
+    def decrypt(self, ciphertext: bytes) -> bytes:
+        """Decode."""
+        return ciphertext[1:]
+
+
+def test_message_whose_frame_cannot_be_encrypted_does_not_hold_back_others() -> None:
+    """It was never broadcast either."""
+    net = network("alice", "bob", encryption=Choosy())
+    for payload in (b"secret", b"one", b"two"):
+        net.apply("alice", Send(payload))
+    net.run(20 * MINUTE)
+    (error,) = emitted(net, "alice", SendingMessageIrrecoverableError)
+    assert error.error is SendError.ENCODING_FAILED
+    assert emitted(net, "bob", MessageReceived) == [
+        MessageReceived(b"one", "alice"),
+        MessageReceived(b"two", "alice"),
+    ]
+
+
+@pytest.mark.parametrize("was_sent", [False, True])
+def test_message_whose_retry_is_refused_stays_only_if_it_was_sent(
+    *, was_sent: bool
+) -> None:
+    """Then others may have it, and histories still name it."""
+    alice = started(options=replace(OPTIONS, sync_min_interval_ms=0))
+    (first,) = alice.apply(Send(b"tea"), START_MS).dispatches
+    number = first.number
+    alice.apply(Dispatched(number) if was_sent else DispatchFailed(number), START_MS)
+    retry_ms = START_MS + OPTIONS.retry_interval_ms
+    (retry,) = alice.apply(Advance(), retry_ms).dispatches
+    only(alice.apply(refusal(retry), retry_ms), SendingMessageIrrecoverableError)
+    sds_id = decode(first.message.payload).message_id
+    assert named_next(alice, retry_ms) == [sds_id] * was_sent
+
+
+def test_refused_message_that_is_no_longer_tracked_is_withdrawn() -> None:
+    """It has no events, but receivers would wait for it all the same."""
+    alice = started(options=replace(OPTIONS, limits=Limits(messages=1)))
+    (first,) = alice.apply(Send(b"one"), START_MS).dispatches
+    (second,) = alice.apply(Send(b"two"), START_MS).dispatches
+    assert alice.apply(refusal(first), START_MS).events == []
+    second_id = decode(second.message.payload).message_id
+    assert named_next(alice, START_MS) == [second_id]
+
+
+def test_acknowledged_message_stays_although_it_is_refused() -> None:
+    """Another participant has it: the network accepted an earlier attempt."""
+    alice = started()
+    (dispatch,) = alice.apply(Send(b"tea"), START_MS).dispatches
+    sds_id = decode(dispatch.message.payload).message_id
+    frame = FrameFactory(CHANNEL).sync("bob", history=[sds_id])
+    only(alice.apply(arrived(value_of(frame)), START_MS), MessageAcknowledged)
+    assert alice.apply(refusal(dispatch), START_MS).events == []
+    assert named_next(alice, START_MS) == [sds_id]
+
+
+def test_waiting_repairs_of_a_refused_message_are_withdrawn() -> None:
+    """Those of other messages are sent when the rate limit allows it."""
+    limit = RateLimitOptions(
+        messages_per_epoch=3, epoch_ms=10 * MINUTE, window=Window.SLIDING
+    )
+    options = replace(OPTIONS, rate_limit=limit, sync_min_interval_ms=0)
+    alice = started(options=replace(options, max_retry_attempts=0))
+    dispatches = [
+        one
+        for payload in (b"one", b"two", b"three")
+        for one in alice.apply(Send(payload), START_MS).dispatches
+    ]
+    refused, *others = dispatches
+    ids = [decode(one.message.payload).message_id for one in dispatches]
+    requests = [(one, "alice") for one in ids]
+    frame = FrameFactory(CHANNEL).sync("bob", requests=requests)
+    alice.apply(arrived(value_of(frame)), START_MS)
+    for one in others:
+        alice.apply(Dispatched(one.number), START_MS)
+    assert causes(alice, 9 * MINUTE) == []
+    alice.apply(refusal(refused), START_MS + 9 * MINUTE)
+    repairs = []
+    while (at_ms := int(alice.next_deadline_ms)) < START_MS + 30 * MINUTE:
+        for one in alice.apply(Advance(), at_ms).dispatches:
+            alice.apply(Dispatched(one.number), at_ms)
+            if one.cause is Cause.REPAIR:
+                repairs.append(decode(one.message.payload).message_id)
+    assert sorted(repairs) == sorted(ids[1:])
 
 
 @pytest.mark.rule("rc-ephemeral-fields", "rc-ephemeral-receive", "rc-send-ephemeral")
