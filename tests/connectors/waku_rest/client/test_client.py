@@ -359,10 +359,23 @@ def test_certificate_must_be_for_the_name_in_the_url(tmp_path: Path) -> None:
 def test_settings_that_cannot_work_are_refused(
     settings: dict[str, object], text: str
 ) -> None:
-    """Before the first request, without printing a secret."""
+    """When a command starts, without printing a secret."""
     with pytest.raises(BadSettings, match=text) as caught:
-        open_client(NodeSettings(**settings))
+        NodeSettings(**settings)
     assert "s3cret" not in str(caught.value)
+
+
+def test_certificates_may_become_unreadable_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A repeated audit makes a new client each time; the error names the file."""
+    given = NodeSettings("http://h", ca_file=Authority(tmp_path).ca_file)
+    default = NodeSettings("http://h")
+    (tmp_path / "ca.pem").write_bytes(b"")
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none.pem"))
+    for settings, text in ((given, "ca.pem"), (default, "SSL_CERT_FILE")):
+        with pytest.raises(BadSettings, match=text):
+            open_client(settings)
 
 
 def test_message_keeps_its_hash_through_json(node: ConformanceNode) -> None:
