@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from dataclasses import dataclass, field
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from pathlib import Path
 
 import httpx
@@ -51,7 +52,7 @@ def open_client(settings: NodeSettings) -> httpx.AsyncClient:
     """Create the HTTP client for a node; the caller closes the client.
 
     The client follows no redirects, because a redirect could send the authorization to
-    another server.
+    another server. The client keeps no cookies, because a node could send any number.
 
     Raises:
         BadSettings: The certificates in `ca_file` can no longer be read.
@@ -61,6 +62,7 @@ def open_client(settings: NodeSettings) -> httpx.AsyncClient:
         headers["Authorization"] = settings.authorization
     return httpx.AsyncClient(
         headers=headers,
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         timeout=settings.timeout_s,
         limits=_CONNECTIONS,
         verify=_trust(settings.ca_file),

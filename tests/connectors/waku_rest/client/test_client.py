@@ -378,6 +378,34 @@ def test_certificates_may_become_unreadable_later(
             open_client(settings)
 
 
+def test_cookies_are_neither_kept_nor_sent() -> None:
+    """A node that sets new ones in each answer would fill the memory."""
+
+    async def run() -> None:
+        seen: list[bytes] = []
+
+        async def answer(
+            reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        ) -> None:
+            seen.append(await reader.readuntil(b"\r\n\r\n"))
+            writer.write(
+                b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n"
+                b"Set-Cookie: a%d=x; Max-Age=999\r\n\r\n[]" % len(seen)
+            )
+            writer.close()
+
+        server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        async with server, open_client(NodeSettings(url)) as http:
+            for _ in range(3):
+                await NodeClient(url, http).relay_messages(SHARD)
+            assert len(http.cookies) == 0
+        assert len(seen) == 3
+        assert not any(b"cookie" in one.lower() for one in seen)
+
+    asyncio.run(run())
+
+
 def test_message_keeps_its_hash_through_json(node: ConformanceNode) -> None:
     """All 64 bits of time, and bytes of any value."""
     subscribe(node)
