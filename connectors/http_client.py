@@ -13,6 +13,8 @@ from typing import Any
 
 import httpx
 
+from connectors.sockets.tls import reason_of
+
 
 def get(
     url: str, *, params: Mapping[str, Any] | None = None, timeout: float
@@ -27,10 +29,20 @@ def get(
 
     Raises:
         httpx.InvalidURL: The URL is invalid.
-        httpx.HTTPError: No answer arrived, or the netrc file cannot be read.
+        httpx.HTTPError: No answer arrived, or the netrc file or the certificate
+            authorities cannot be read.
     """
     given = {name: v for name, v in (params or {}).items() if v is not None}
-    return httpx.get(url, params=given or None, timeout=timeout, auth=_logins())
+    logins = _logins()
+    try:
+        return httpx.get(url, params=given or None, timeout=timeout, auth=logins)
+    except OSError as error:
+        # Each call reads the certificate authorities, even for a URL without TLS.
+        message = (
+            f"the certificate authorities cannot be read ({reason_of(error)}): check "
+            "SSL_CERT_FILE"
+        )
+        raise httpx.RequestError(message) from error
 
 
 def _logins() -> httpx.Auth | None:

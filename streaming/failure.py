@@ -59,7 +59,6 @@ _FORESEEN = (
     BatchTooLarge,
     InvalidTopic,
     KafkaUnreachable,
-    SecurityUnusable,
     TopicMissing,
 )
 """Errors whose text contains the remedy.
@@ -188,8 +187,10 @@ def _meaning_of(error: Exception) -> JobFailed:
                 one, KafkaUnreachable | TopicMissing
             ) and not isinstance(one, RecordRefused)
             final = isinstance(one, _FINAL)
-            # A refusal may be temporary: a broker that shuts down may refuse clients.
-            passes = None if isinstance(one, KafkaRefused) else unreachable
+            # These errors may be temporary: a broker that shuts down refuses clients,
+            # and a certificate may be replaced before its key.
+            is_unclear = isinstance(one, KafkaRefused | SecurityUnusable)
+            passes = None if is_unclear else unreachable
             too_large = isinstance(one, BatchTooLarge)
             return JobFailed(
                 _first_line(str(one)),

@@ -30,7 +30,7 @@ from connectors.history.schema import (
     verdict_row,
 )
 from connectors.history.topics import HistoryTopics
-from connectors.kafka.settings import InvalidTopic, KafkaSettings, SecurityUnusable
+from connectors.kafka.settings import InvalidTopic, KafkaSettings
 from connectors.storage.disk import with_remedy
 from sds_core.observer.kinds import AnyKind
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
@@ -85,7 +85,6 @@ _FORESEEN = (
     DamagedHistory,
     InvalidTopic,
     OSError,
-    SecurityUnusable,
     sqlite3.Error,
 )
 """Errors whose text suffices for the log; other errors are logged with a traceback."""

@@ -90,13 +90,19 @@ def kafka_python_user(security: KafkaSecurity) -> dict[str, Any]:
 
 
 def confluent_options(settings: KafkaSettings) -> dict[str, Any]:
-    """Return the configuration for all clients of confluent-kafka."""
+    """Return the configuration for all clients of confluent-kafka.
+
+    Raises:
+        SecurityUnusable: A file in the security settings cannot be used.
+    """
     security = settings.security
     options: dict[str, Any] = {
         "bootstrap.servers": settings.bootstrap,
         "security.protocol": security.protocol.value,
     }
     if security.is_encrypted:
+        # confluent-kafka reads the files again. Its error would name no remedy.
+        ssl_context(security)
         options |= {
             "ssl.ca.location": security.ca_file,
             "ssl.certificate.location": security.certificate_file,

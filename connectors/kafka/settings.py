@@ -144,7 +144,6 @@ class KafkaUnreachable(_Picklable, ConnectionError):
     """No broker answered at the addresses in `bootstrap`."""
 
     def __init__(self, bootstrap: str, cause: object = "no answer") -> None:
-        self.bootstrap = bootstrap
         super().__init__(
             f"Kafka at {bootstrap} cannot be reached ({cause}): "
             "check --bootstrap, and check that the broker runs"
@@ -175,8 +174,15 @@ class RecordRefused(_Refusal):
     refuses = "refuses a record"
 
 
-class SecurityUnusable(ValueError):
-    """A file in `KafkaSecurity` cannot be read or has the wrong content."""
+class SecurityUnusable(KafkaUnreachable):
+    """A file in `KafkaSecurity` cannot be read or has the wrong content.
+
+    The error is temporary if somebody replaces the files one after another.
+    """
+
+    def __init__(self, message: str) -> None:
+        # `KafkaUnreachable.__init__` would add the advice to check the broker.
+        ConnectionError.__init__(self, message)
 
 
 class TopicMissing(_Picklable, LookupError):

@@ -169,6 +169,14 @@ class NodeClient:
                 answer.request,
                 "a page of the store has the same cursor as the previous page",
             )
+        count = len(page.messages) + page.undecodable.count
+        if count > query.page_size:
+            raise BadAnswer(
+                self.url,
+                answer.request,
+                f"a page of the store has {count} messages, but at most "
+                f"{query.page_size} were requested",
+            )
         return page
 
     async def _take(self, path: str, topic: str) -> Page:

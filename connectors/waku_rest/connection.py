@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from dataclasses import dataclass, field
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from pathlib import Path
 
 import httpx
@@ -30,7 +31,8 @@ class NodeSettings:
     trusted certificates; None for httpx's default.
 
     Raises:
-        BadSettings: `url` is invalid, or HTTP headers cannot contain `authorization`.
+        BadSettings: `url` is invalid, HTTP headers cannot contain `authorization`, or
+            the certificates in `ca_file` cannot be read.
     """
 
     url: str
@@ -43,22 +45,24 @@ class NodeSettings:
         _check_url(self.url)
         if not (self.authorization.isascii() and self.authorization.isprintable()):
             raise BadSettings("the authorization must be one line of printable ASCII")
+        _trust(self.ca_file)
 
 
 def open_client(settings: NodeSettings) -> httpx.AsyncClient:
     """Create the HTTP client for a node; the caller closes the client.
 
     The client follows no redirects, because a redirect could send the authorization to
-    another server.
+    another server. The client keeps no cookies, because a node could send any number.
 
     Raises:
-        BadSettings: The certificates in `ca_file` cannot be read.
+        BadSettings: The certificates in `ca_file` can no longer be read.
     """
     headers = {"Accept": "application/json", "User-Agent": "sds-monitor"}
     if settings.authorization:
         headers["Authorization"] = settings.authorization
     return httpx.AsyncClient(
         headers=headers,
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         timeout=settings.timeout_s,
         limits=_CONNECTIONS,
         verify=_trust(settings.ca_file),
@@ -84,11 +88,12 @@ def _check_url(text: str) -> None:
         raise BadSettings(message)
 
 
-def _trust(ca_file: Path | None) -> ssl.SSLContext | bool:
-    if ca_file is None:
-        return True
+def _trust(ca_file: Path | None) -> ssl.SSLContext:
     try:
+        if ca_file is None:
+            return httpx.create_ssl_context()
         return ssl.create_default_context(cafile=ca_file)
-    except (OSError, ssl.SSLError) as error:
-        message = f"certificates cannot be read from {ca_file}: {error}"
+    except OSError as error:
+        source = ca_file or "the file that SSL_CERT_FILE names"
+        message = f"certificates cannot be read from {source}: {error}"
         raise BadSettings(message) from error

@@ -7,6 +7,7 @@ NodeError                  attributes node, request, retry_after_s
 │   ├── NodeBusy           a status after which a retry may succeed
 │   └── NotSubscribed      the node is not subscribed to the topic that was read
 └── BadAnswer              an answer that does not follow this API
+    └── TooManyPages       a store's query has more pages than are read
 """
 
 from __future__ import annotations
@@ -121,4 +122,15 @@ class BadAnswer(NodeError):
             request,
             f"got an answer that does not follow the REST API of a Waku node "
             f"({detail}): check the URL",
+        )
+
+
+class TooManyPages(BadAnswer):
+    """A query of a store has more than `most` pages."""
+
+    def __init__(self, node: str, request: str, most: int) -> None:
+        super().__init__(node, request, f"more than {most} pages")
+        self.args = (
+            f"node {node}: {request} has more than {most:,} pages: query a shorter "
+            "time span, or another node if the store cannot have so many messages",
         )

@@ -15,7 +15,7 @@ from tenacity import (
 from connectors.waku_rest.answers import StorePage
 from connectors.waku_rest.client import NodeClient
 from connectors.waku_rest.connection import NodeSettings, open_client
-from connectors.waku_rest.errors import NodeBusy, NodeUnreachable
+from connectors.waku_rest.errors import BadAnswer, NodeBusy, NodeUnreachable
 from connectors.waku_rest.store_query import (
     MAX_HASHES,
     StoreQuery,
@@ -81,8 +81,14 @@ async def _read(
     node: NodeClient, query: StoreQuery, found: dict[bytes, str], cursor: bytes | None
 ) -> bytes | None:
     page = await _page(node, query, cursor, include_data=False)
-    for stored in page.messages:
-        found[stored.hash] = stored.pubsub_topic or query.pubsub_topic or ""
+    before = len(found)
+    # The topic of the query is used, because a topic in the answer may have any length.
+    found |= dict.fromkeys(
+        (one.hash for one in page.messages), query.pubsub_topic or ""
+    )
+    if page.cursor is not None and len(found) == before:
+        detail = "a page of the store has no new message, but is not the last page"
+        raise BadAnswer(node.url, "the query of the store", detail)
     return page.cursor
 
 

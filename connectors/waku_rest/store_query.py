@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from connectors.waku_rest.errors import BadAnswer
+from connectors.waku_rest.errors import BadAnswer, TooManyPages
 from sds_core.prolly.tree import ProllyTree
 
 MAX_CONTENT_TOPICS = 10
@@ -19,6 +19,12 @@ request may exceed the node's limit of 8 KiB."""
 
 MAX_PAGE_SIZE = 100
 """The store's maximum page size."""
+
+MAX_PAGES = 50_000
+"""Maximum number of pages that are read of one query. They have up to five million
+messages."""
+
+_QUERY = "the query of the store"
 
 _Item = TypeVar("_Item")
 
@@ -111,6 +117,7 @@ async def follow(
 
     Raises:
         BadAnswer: The node returned the same cursor twice.
+        TooManyPages: The query has more than `MAX_PAGES` pages.
     """
     cursor: bytes | None = None
     cursors: set[bytes] = set()
@@ -119,8 +126,10 @@ async def follow(
         if cursor is None:
             return True
         if cursor in cursors:
-            raise BadAnswer(node, "the query of the store", "its cursors repeat")
+            raise BadAnswer(node, _QUERY, "its cursors repeat")
         cursors.add(cursor)
+        if len(cursors) >= MAX_PAGES:
+            raise TooManyPages(node, _QUERY, MAX_PAGES)
     return False
 
 

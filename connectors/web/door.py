@@ -103,7 +103,9 @@ class Passwords:
         hashed = users.get(user) or next(iter(users.values()))
         pair = "\0".join((user, hashed, password)).encode()
         digest = hmac.digest(self._secret, pair, "sha256")
-        if hmac.compare_digest(self._right.get(user, b""), digest):
+        # A kept pair may be of a user that has been removed, because an unknown user is
+        # checked with the hash of another.
+        if user in users and hmac.compare_digest(self._right.get(user, b""), digest):
             return True
         known, check = self._checks.get(address, (digest, None))
         if known != digest or self._waiting[address] >= MOST_WAITING_OF_ADDRESS:

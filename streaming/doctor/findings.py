@@ -9,7 +9,6 @@ from connectors.java import JavaMissing
 from connectors.kafka.settings import (
     InvalidTopic,
     RecordsLost,
-    SecurityUnusable,
     TopicMissing,
     TopicReplaced,
 )
@@ -25,10 +24,10 @@ _FORESEEN = (
     DirectoryInUse,
     InvalidTopic,
     JavaMissing,
-    # Kafka is unreachable or refuses the client, or a port or directory is unusable.
+    # Kafka is unreachable or refuses the client, or a port, directory or certificate is
+    # unusable.
     OSError,
     RecordsLost,
-    SecurityUnusable,
     TopicMissing,
     TopicReplaced,
     UnknownBlobVersion,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import bcrypt
+import certifi
 import httpx
 import pytest
 
@@ -61,3 +62,17 @@ def test_file_that_is_none_is_named(
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     with pytest.raises(httpx.RequestError, match=r"NETRC or ~/\.netrc cannot be read"):
         get(url, timeout=30)
+
+
+def test_certificates_that_are_missing_are_named(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each request reads them again; they may be missing while they are replaced."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+    with pytest.raises(httpx.RequestError, match=r"No such file.*SSL_CERT_FILE"):
+        get(url, timeout=30)
+    (tmp_path / "ca.pem").write_bytes(b"")
+    with pytest.raises(httpx.RequestError, match="SSL_CERT_FILE"):
+        get(url, timeout=30)
+    (tmp_path / "ca.pem").write_bytes(Path(certifi.where()).read_bytes())
+    assert get(url, timeout=30).status_code == 401

@@ -22,6 +22,7 @@ from connectors.kafka.settings import (
     KafkaUnreachable,
     RecordRefused,
     RecordsLost,
+    SecurityUnusable,
     TopicMissing,
     TopicReplaced,
 )
@@ -79,6 +80,7 @@ def test_process_of_spark_that_does_not_answer_is_explained() -> None:
         (UNREACHABLE, True),
         (KafkaRefused("a:1", "it asks for a user", "give one"), True),
         (TopicMissing("frames", "a:1"), True),
+        (SecurityUnusable("ca.pem contains no readable certificates"), True),
         (RecordRefused("a:1", "it is too large", "allow larger ones"), False),
         (LOST, False),
         (UnknownBlobVersion(99, 3), False),
@@ -124,17 +126,22 @@ def test_error_that_returns_at_each_start_needs_a_person(
         (TopicReplaced("frames", "old", "new"), False),
         (DamagedCheckpoint("offsets/7", "is missing"), False),
         (KafkaRefused("a:1", "it asks for a user", "give one"), None),
+        (SecurityUnusable("ca.pem contains no readable certificates"), None),
         (OSError("the disk is full"), None),
     ],
 )
 def test_error_says_whether_it_passes(error: Exception, passes: bool | None) -> None:
-    """A broker that ends may seem to refuse, and a full disk may be emptied."""
+    """A broker that ends may refuse clients; a certificate may be half replaced."""
     assert query_failure(raised_in_spark(error)).passes is passes
 
 
 @pytest.mark.parametrize(
     "error",
-    [TopicReplaced("frames", "old", "new"), DamagedCheckpoint("a", "is", "delete it")],
+    [
+        TopicReplaced("frames", "old", "new"),
+        DamagedCheckpoint("a", "is", "delete it"),
+        SecurityUnusable("ca.pem contains no readable certificates"),
+    ],
 )
 def test_error_survives_its_way_between_processes(error: Exception) -> None:
     """With its text and its attributes."""

@@ -23,6 +23,7 @@ from connectors.sockets.listener import AddressUnusable, PortInUse
 from connectors.sockets.tls import reason_of
 from connectors.sync_tcp.address import Address, PeerUnreachable
 from connectors.sync_tcp.client import Peer
+from connectors.waku_rest.connection import BadSettings
 from connectors.waku_rest.errors import BadAnswer, NodeError, NodeRefused
 from connectors.waku_rest.pacing import Ending
 from connectors.waku_rest.store_query import in_parts
@@ -50,6 +51,8 @@ the message.
 """
 
 _REPEATABLE = (
+    # A certificate file is being replaced.
+    BadSettings,
     KafkaUnreachable,
     NodeError,
     PeerUnreachable,
@@ -164,6 +167,7 @@ class _Audit:
     span: AuditSpan
     fix: bool
 
+    @wrong_use(BadSettings)
     def once(self, as_json: bool) -> None:
         """Audit, and print the result."""
         try:

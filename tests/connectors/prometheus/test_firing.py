@@ -151,6 +151,18 @@ def test_alerts_are_asked_for_again_and_again(server: Server) -> None:
         assert firing() == FiringAlerts()
 
 
+def test_certificates_that_are_missing_for_a_moment_end_no_poll(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One request fails; a later one has them again."""
+    with FiringPoll(server.url, poll_s=0.01) as firing:
+        wait_for(lambda: firing().alerts)
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+        wait_for(lambda: firing().problem == "Prometheus does not answer")
+        monkeypatch.delenv("SSL_CERT_FILE")
+        wait_for(lambda: firing().alerts)
+
+
 @pytest.mark.needs("prometheus")
 def test_real_prometheus_says_which_alerts_fire(tmp_path: Path) -> None:
     """One that fires, one that does not yet, and one of somebody else."""

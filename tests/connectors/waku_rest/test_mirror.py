@@ -17,7 +17,12 @@ import httpx
 import pytest
 
 from connectors.broker.broker import EmbeddedBroker
-from connectors.kafka.settings import InvalidTopic, KafkaSettings
+from connectors.kafka.settings import (
+    InvalidTopic,
+    KafkaSecurity,
+    KafkaSettings,
+    Protocol,
+)
 from connectors.waku_rest.connection import NodeSettings
 from connectors.waku_rest.mirror import Mirror
 from connectors.waku_rest.pacing import Ending
@@ -278,6 +283,47 @@ def test_messages_wait_in_order_while_kafka_is_unreachable(
     told = re.fullmatch(r"Kafka answers again after \d+ s, (\d+) records sent", again)
     assert told is not None
     assert int(told[1]) >= 5
+
+
+@refused_sockets_stay_open
+@pytest.mark.parametrize("name", ["ca_file", "certificate_file"])
+def test_messages_wait_while_a_file_for_kafka_is_replaced(
+    tmp_path: Path,
+    node: ConformanceNode,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    name: str,
+) -> None:
+    """A certificate that is copied before its key does not belong to the old key."""
+    monkeypatch.setattr("connectors.waku_rest.pacing.persist.__defaults__", (0.05,))
+    authority = Authority(tmp_path)
+    old, new = authority.issue("old.example"), authority.issue("new.example")
+    security = KafkaSecurity(
+        Protocol.SSL,
+        ca_file=str(authority.ca_file),
+        certificate_file=str(old.certificate_file),
+        key_file=str(old.key_file),
+    )
+    kafka = replace(NOBODY, timeout_s=0.1, security=security)
+    file = Path(getattr(security, name))
+    before = file.read_bytes()
+    after = b"" if name == "ca_file" else new.certificate_file.read_bytes()
+
+    def said(text: str) -> bool:
+        return text in (caplog.messages or [""])[-1]
+
+    async def script(figures: MirrorFigures) -> None:
+        await until(lambda: hearing(figures))
+        offer(node, message(1))
+        await until(lambda: said("cannot be reached"))
+        file.write_bytes(after)
+        await until(lambda: said(f"{file} ") and said("records wait in the spool"))
+        offer(node, message(2))
+        await until(lambda: figures.spooled >= 2)
+        file.write_bytes(before)
+        await until(lambda: said("cannot be reached"))
+
+    mirror(tmp_path / "state", kafka, script, node, store=False)
 
 
 @contextmanager

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
+
+import pytest
 
 from connectors.web.audit_poll import AuditPoll
 from connectors.web.server import WebServer
@@ -52,6 +55,22 @@ def test_while_the_audit_does_not_answer_its_last_result_counts() -> None:
             server.stop()
             time.sleep(0.1)
             assert poll().missing_ms("town") == 9
+
+
+def test_certificates_that_are_missing_for_a_moment_end_no_poll(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log says why a request failed; a later one has the certificates again."""
+    figures = AuditFigures()
+    with (
+        WebServer(create_audit_app(figures), "127.0.0.1", 0) as server,
+        AuditPoll(server.url, poll_s=0.01) as audit,
+    ):
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+        wait_for(lambda: "check SSL_CERT_FILE" in caplog.text)
+        monkeypatch.delenv("SSL_CERT_FILE")
+        figures.ended(result(), 1)
+        wait_for(lambda: audit() != NO_AUDIT)
 
 
 def test_nobody_is_asked_without_an_audit() -> None:

@@ -226,6 +226,20 @@ def test_strangers_cannot_choose_what_passwords_cost(slow_hash: SlowHash) -> Non
     asyncio.run(run())
 
 
+def test_removed_user_has_no_login() -> None:
+    """Nor has the old name of a renamed user, whose hash stays the same."""
+    (hashed,) = USERS.values()
+
+    async def run() -> None:
+        passwords = Passwords(failure_s=0.0)
+        for users, is_known in ((USERS, True), ({"bob": hashed}, False)):
+            answer = await passwords.verify(users, "alice", "secret", "10.0.0.1")
+            assert answer is is_known
+        assert await passwords.verify(USERS, "alice", "secret", "10.0.0.2")
+
+    asyncio.run(run())
+
+
 def test_few_requests_wait_for_a_password(slow_hash: SlowHash) -> None:
     """Of an address and of all together, since each keeps its connection."""
 

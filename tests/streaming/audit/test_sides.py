@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
 
 from connectors.kafka.mirrored import Mirrored
+from connectors.kafka.settings import KafkaSecurity, Protocol
 from connectors.waku_rest.connection import NodeSettings
+from connectors.waku_rest.pacing import Ending
+from sds_core.audit.figures import AuditFigures
 from sds_core.waku import WakuMessage
+from streaming.cli.actions import audit
+from streaming.cli.actions.audit import _Audit
 from streaming.cli.actions.audit_sides import Differences, StoreSide
+from streaming.cli.window_options import AuditSpan
 from tests.support.audit.mirrors import (
     CONTENT_TOPIC,
     PUBSUB_TOPIC,
     START_NS,
     sent_messages,
 )
+from tests.support.kafka import NOBODY
+from tests.support.tls import Authority
 from tests.support.waku_node import ConformanceNode
+from tests.support.waku_rest.rig import until
 
 
 def test_messages_that_a_mirror_skips_are_fetched_once() -> None:
@@ -41,3 +54,38 @@ def test_messages_that_a_mirror_skips_are_fetched_once() -> None:
         first, second = asyncio.run(twice(node.url))
     assert (len(first.missing_here), first.there) == (4, 4)
     assert (second.missing_here, second.there) == ([lacking], 1)
+
+
+def test_repeated_audit_survives_that_certificates_are_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those for Kafka and those for the node; a later comparison has them again."""
+    of_node = Authority(tmp_path).ca_file
+    of_kafka = of_node.rename(tmp_path / "kafka.pem")
+    Authority(tmp_path)
+    security = KafkaSecurity(Protocol.SSL, ca_file=str(of_kafka))
+    kafka = replace(NOBODY, timeout_s=0.1, security=security)
+    figures, ending = AuditFigures(), Ending()
+
+    async def run(side: StoreSide) -> None:
+        compared = _Audit(kafka, side, AuditSpan(1, 2, 1, 0), fix=False)
+        repeating = asyncio.create_task(compared._repeat(figures, 0.01, ending, ""))  # noqa: SLF001
+        await until(lambda: "Kafka at" in figures.error or repeating.done())
+        before = of_kafka.read_bytes()
+        of_kafka.write_bytes(b"")
+        await until(lambda: str(of_kafka) in figures.error or repeating.done())
+        of_kafka.write_bytes(before)
+        await until(lambda: "Kafka at" in figures.error or repeating.done())
+        monkeypatch.setattr(audit, "read_mirrored", lambda *_: Mirrored())
+        await until(lambda: figures.result or repeating.done())
+        before = of_node.read_bytes()
+        of_node.write_bytes(b"")
+        await until(lambda: str(of_node) in figures.error or repeating.done())
+        of_node.write_bytes(before)
+        await until(lambda: not figures.error or repeating.done())
+        ending.set()
+        await repeating
+
+    with ConformanceNode() as node:
+        settings = NodeSettings(node.url, ca_file=of_node)
+        asyncio.run(run(StoreSide([settings], {PUBSUB_TOPIC: ()})))

@@ -359,10 +359,51 @@ def test_certificate_must_be_for_the_name_in_the_url(tmp_path: Path) -> None:
 def test_settings_that_cannot_work_are_refused(
     settings: dict[str, object], text: str
 ) -> None:
-    """Before the first request, without printing a secret."""
+    """When a command starts, without printing a secret."""
     with pytest.raises(BadSettings, match=text) as caught:
-        open_client(NodeSettings(**settings))
+        NodeSettings(**settings)
     assert "s3cret" not in str(caught.value)
+
+
+def test_certificates_may_become_unreadable_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A repeated audit makes a new client each time; the error names the file."""
+    given = NodeSettings("http://h", ca_file=Authority(tmp_path).ca_file)
+    default = NodeSettings("http://h")
+    (tmp_path / "ca.pem").write_bytes(b"")
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none.pem"))
+    for settings, text in ((given, "ca.pem"), (default, "SSL_CERT_FILE")):
+        with pytest.raises(BadSettings, match=text):
+            open_client(settings)
+
+
+def test_cookies_are_neither_kept_nor_sent() -> None:
+    """A node that sets new ones in each answer would fill the memory."""
+
+    async def run() -> None:
+        seen: list[bytes] = []
+
+        async def answer(
+            reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        ) -> None:
+            seen.append(await reader.readuntil(b"\r\n\r\n"))
+            writer.write(
+                b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n"
+                b"Set-Cookie: a%d=x; Max-Age=999\r\n\r\n[]" % len(seen)
+            )
+            writer.close()
+
+        server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        async with server, open_client(NodeSettings(url)) as http:
+            for _ in range(3):
+                await NodeClient(url, http).relay_messages(SHARD)
+            assert len(http.cookies) == 0
+        assert len(seen) == 3
+        assert not any(b"cookie" in one.lower() for one in seen)
+
+    asyncio.run(run())
 
 
 def test_message_keeps_its_hash_through_json(node: ConformanceNode) -> None:
