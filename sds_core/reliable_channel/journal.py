@@ -63,7 +63,7 @@ class _Entry(msgspec.Struct, array_like=True, frozen=True):
     event: Input
     now_ms: int
     ciphertexts: list[bytes]
-    # An entry that was stored by a release before 1.0.1 lacks this value.
+    # An entry that was stored by a release before 1.1.0 lacks this value.
     while_emitting: bool = False
 
 

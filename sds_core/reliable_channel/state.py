@@ -150,9 +150,9 @@ class ChannelState(msgspec.Struct, array_like=True, kw_only=True):
             journal starts with this state.
         ephemerals: Waku hashes of received ephemeral messages, oldest first.
         finished: Complete payloads whose other segments may still arrive. A state that
-            was stored by a release before 1.0.1 has none.
+            was stored by a release before 1.1.0 has none.
         options: Options of the channel, with which a replay of the journal starts. A
-            state that was stored by a release before 1.0.1 lacks them.
+            state that was stored by a release before 1.1.0 lacks them.
     """
 
     content_topic: str
