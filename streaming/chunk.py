@@ -20,6 +20,7 @@ from sds_core.observer.judgement import Dead, FrameRecord, Heartbeat, judge
 from sds_core.observer.kinds import AnyProtocol, Digester, FrameReader
 from sds_core.observer.protocols import PROTOCOLS, by_name
 from sds_core.observer.record import (
+    EARLIEST_MS,
     Arrival,
     BadHeader,
     RawRecord,
@@ -101,10 +102,11 @@ class Chunk:
         ms.
         """
         self._records += 1
-        if record.timestamp_ms < 0:
-            # If the time were -2**63, a duration since that time would overflow the
-            # sums in a view's state.
-            record = record._replace(timestamp_ms=0)
+        if record.timestamp_ms < EARLIEST_MS:
+            # A record can have any time, and -1 if its writer gave it none. If the time
+            # were -2**63, a duration since that time would overflow the sums in a
+            # view's state.
+            record = record._replace(timestamp_ms=EARLIEST_MS)
         kept = self._add_unread(record, written_ms)
         if not kept:
             self._add_judged(record, written_ms)

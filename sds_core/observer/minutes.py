@@ -116,8 +116,8 @@ class Minutes(Generic[Totals, MinuteOf]):
 
         At the call, the view's totals must be those at the end of the minute.
 
-        `next_change_ms` is when a gauge may next change without a frame, Unix ms; None
-        if never.
+        `next_change_ms` is when a figure may next change without a frame or a deadline,
+        Unix ms; None if never.
         """
         figures = self._fingerprint(self._totals)
         if figures != self._emitted_last():

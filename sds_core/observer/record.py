@@ -21,6 +21,12 @@ If a record's time is later than its writing by more than this, the record is a 
 letter.
 """
 
+EARLIEST_MS = 1
+"""Earliest event time, Unix ms. An earlier record time counts as this time.
+
+In the state of a view, the time 0 means that something has not happened.
+"""
+
 SOURCES = frozenset({b"relay", b"store", b"filter", b"replay", b"simulator"})
 _KINDS = frozenset({b"heartbeat"})
 _FLAGS = frozenset({b"true", b"false"})
@@ -71,8 +77,9 @@ class Arrival(NamedTuple):
 
     Attributes:
         offset: Offset in the Kafka partition.
-        time_ms: Record time, which is the event time, Unix ms.
-        clock_ms: Maximum record time in the partition up to this record, Unix ms.
+        time_ms: Record time, which is the event time, Unix ms; at least `EARLIEST_MS`.
+        clock_ms: Maximum record time in the partition up to this record, Unix ms; at
+            least `EARLIEST_MS`.
         observer: Tap id; empty if the record names none.
         seq: Sequence number that the tap gave the record; `NO_SEQ` if it gave none.
         waku_hash: Fingerprint of the Waku message hash; `NO_HASH` if the record

@@ -251,6 +251,15 @@ class Table(Generic[Entry]):
         self.flush()
         return integers(self.keys[self.column(self._codec.latest) < clock_ms])
 
+    def silent_from_ms(self) -> int | None:
+        """The earliest time at which an entry was last needed, Unix ms.
+
+        The result is None if the table is empty.
+        """
+        self.flush()
+        latest = self.column(self._codec.latest)
+        return int(latest.min()) if len(latest) else None
+
     def flush(self) -> None:
         """Write all changes since the last call into the columns.
 

@@ -323,12 +323,19 @@ def test_future_heartbeat_is_a_dead_letter() -> None:
     assert len(rows) == 1
 
 
-def test_record_stamped_before_1970_counts_as_of_1970() -> None:
-    """The sum of a few durations from -2**63 would not fit into a state."""
+@pytest.mark.parametrize("time_ms", [-(2**63), -1, 0, 1])
+def test_record_stamped_before_1970_counts_as_of_1970(time_ms: int) -> None:
+    """The sum of a few durations from -2**63 would not fit into a state.
+
+    In a state, 0 means that something has not happened.
+    """
     feed = Feed()
-    feed.add(frame(), -(2**63) - START_MS, headers=tapped())
+    feed.add(frame(), time_ms - START_MS, headers=tapped())
+    feed.add(b"", time_ms - START_MS, headers=tapped(kind=b"heartbeat"))
     rows = feed.rows()
-    assert [seen.time_ms for seen in frames(rows)] == [0]
+    assert [(seen.time_ms, seen.clock_ms) for seen in frames(rows)] == [(1, 1)]
+    assert tap(rows, "tap") == [(1 - START_MS, 0)]
+    assert tap(rows, "tap", heartbeats=True) == [(1 - START_MS, 0)]
     assert letters(rows) == []
 
 

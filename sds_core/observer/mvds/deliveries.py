@@ -149,7 +149,11 @@ class Deliveries:
             for pair in message.pairs()
             if pair.sent_ms is not None and (not lacking or pair.receiver in places)
         }
-        since_ms = min([peer.sent_ms for peer in message.peers if peer.sent_clock_ms])
+        # Releases up to 1.0.0 accepted a MESSAGE at time 0. Its `sent_clock_ms` and its
+        # `sent_ms` are 0.
+        since_ms = min(
+            [peer.sent_ms for peer in message.peers if peer.sent_clock_ms], default=0
+        )
         self._incidents.record(
             Incident(
                 IncidentKind.UNACKNOWLEDGED,

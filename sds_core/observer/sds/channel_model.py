@@ -75,6 +75,7 @@ class ChannelModel:
     _gaps: Gaps
     _start: Start
     _seen_ids: SeenIdTable
+    _forgotten: ForgottenMessages
     _own_ids: OwnIds
     _journal: Journal | None
 
@@ -95,7 +96,9 @@ class ChannelModel:
         self._gap_table = gaps = GapTable(state.gaps)
         self._request_table = requests = RequestTable(state.requests)
         self._seen_ids = seen_ids = SeenIdTable(state.seen_ids)
-        forgotten = ForgottenMessages(settings, totals, state.forgotten)
+        self._forgotten = forgotten = ForgottenMessages(
+            settings, totals, state.forgotten
+        )
         self._deadlines = deadlines = Deadlines()
         deadlines.add_all(Due.EPISODE_EXPIRED, requests.open_until())
         self._incidents = incidents = Incidents()
@@ -220,9 +223,14 @@ class ChannelModel:
         """Next deadline, and next possible change of the verdict; `NEVER` if none."""
         return self._deadlines.next_at, self._health.next_edge_ms()
 
-    def next_gauge_change_ms(self, clock_ms: int) -> int | None:
-        """Next time at which a gauge may change without a frame; see `Capacity`."""
-        return self._capacity.next_change_ms(clock_ms)
+    def next_change_ms(self, clock_ms: int) -> int | None:
+        """Next time at which a gauge or a sweep may change a figure without a frame.
+
+        Unix ms; None if never.
+        """
+        gauge_ms = self._capacity.next_change_ms(clock_ms)
+        sweep_ms = self._next_leaving_out_ms()
+        return min([ms for ms in (gauge_ms, sweep_ms) if ms is not None], default=None)
 
     def summarise(self) -> None:
         """Set those totals that are gauges to their current values."""
@@ -421,6 +429,20 @@ class ChannelModel:
     def _is_new(self, key: int, frame: SeenFrame) -> bool:
         is_own: bool = key == frame.named.fingerprint
         return not (is_own or self._gaps.follows(key) or self._own_ids.knows(key))
+
+    def _next_leaving_out_ms(self) -> int | None:
+        """Last moment before a sweep that may leave out a participant, or None.
+
+        Other effects of a sweep do not change a figure.
+        """
+        if not self._forgotten.may_leave_out(len(self._participants)):
+            return None
+        found = (self._messages.silent_from_ms(), self._seen_ids.silent_from_ms())
+        silent_ms = min([ms for ms in found if ms is not None], default=None)
+        if silent_ms is None:
+            return None
+        kept_to_ms: int = silent_ms + self._settings.horizon_ms
+        return kept_to_ms - kept_to_ms % _SWEEP_MS + _SWEEP_MS - 1
 
     def _forget(self, clock_ms: int) -> None:
         """Drop entries that are older than the retention window."""

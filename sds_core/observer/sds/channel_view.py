@@ -158,7 +158,7 @@ class ChannelView:
         clock_ms = self._state.clock_ms
         pending = (
             *self._model.pending_ms(),
-            self._model.next_gauge_change_ms(clock_ms),
+            self._model.next_change_ms(clock_ms),
             self._minutes.deadline_ms(clock_ms),
             self._silent_until_ms,
         )
@@ -197,7 +197,7 @@ class ChannelView:
                 break
             self._model.pass_to(end_ms)
             self._model.summarise()
-            self._minutes.check(self._model.next_gauge_change_ms(end_ms))
+            self._minutes.check(self._model.next_change_ms(end_ms))
         self._model.pass_to(clock_ms)
 
     def _next_minute_end_ms(self) -> int:

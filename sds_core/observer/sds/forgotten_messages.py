@@ -45,6 +45,11 @@ class ForgottenMessages:
             return
         state.lamports[sender] = max(lamport, known or 0)
 
+    def may_leave_out(self, participants: int) -> bool:
+        """Whether `add` may leave out a message, if there are so many participants."""
+        # Senders without a name count as one further participant.
+        return participants >= self._settings.followed
+
     def may_have(self, sender: int, lamport: Uint64) -> bool:
         """Whether a sender's message with this Lamport timestamp may be forgotten."""
         known = self._state.lamports.get(sender)

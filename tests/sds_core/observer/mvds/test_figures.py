@@ -237,6 +237,17 @@ def test_incident_names_receivers_and_senders_until_they_acknowledge() -> None:
     assert group.verdict is Verdict.OK
 
 
+def test_message_that_an_earlier_release_saw_at_time_0_has_an_incident() -> None:
+    """Its stored state does not tell that the MESSAGE was sent."""
+    monitor = Monitor(restarts=True)
+    records = [sent(-START_MS, "a", "b", messages=[1])]
+    monitor.batch([*records, Record(6_000 - START_MS, "b", "a", b"")], 6_000 - START_MS)
+    monitor.batch([], DEADLINE_MS + 1 - START_MS)
+    (event,) = monitor.incidents.values()
+    assert (event.incident.since_ms, event.incident.found_ms) == (0, DEADLINE_MS)
+    assert event.incident.lacking == {"b": 0}
+
+
 def test_copies_by_two_taps_are_one_payload() -> None:
     """Two equal payloads that each of two taps shows are two."""
     records = [

@@ -32,6 +32,10 @@ from tests.support.mvds.traffic import (
 from tests.support.observer.damage import state_of
 
 
+def _bytes(records: list[Record]) -> int:
+    return sum(len(one.value) for one in records)
+
+
 def test_oldest_ids_are_forgotten_beyond_the_limit() -> None:
     """What waited with them counts as unknown; what was in flight is unwitnessed."""
     few = replace(DEFAULTS, remembered=5)
@@ -57,12 +61,15 @@ def test_links_of_all_ids_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_peers_of_an_id_are_limited() -> None:
-    """A record of a further peer counts as record only."""
-    records = [sent(0, "a", "p0", messages=[1])]
-    records += [sent(n, f"p{n}", "a", acks=[1]) for n in range(1, MOST_PEERS + 9)]
+    """A record of a further peer counts in records, bytes and messages only."""
+    records = [sent(n, f"p{n}", "a", acks=[1]) for n in range(1, MOST_PEERS + 9)]
+    records.append(sent(MOST_PEERS + 9, "a", "p0", messages=[1]))
     found = observed(records)
-    assert found[GROUP_NAME].records_ack == MOST_PEERS + 8
-    assert found[GROUP_NAME].deliveries == MOST_PEERS - 2
+    group = found[GROUP_NAME]
+    assert (group.records_ack, group.records_message) == (MOST_PEERS + 8, 1)
+    assert group.bytes_ack + group.bytes_message == _bytes(records)
+    assert (group.messages, group.deliveries) == (1, MOST_PEERS - 1)
+    assert group.addressed == 0
     assert found["unknown"].left_out == {"peer": 10}
 
 
@@ -76,6 +83,29 @@ def test_pairs_of_an_id_are_limited() -> None:
     found = observed([*records, *again])
     assert found[GROUP_NAME].retransmissions_offer == MOST_PAIRS
     assert found["unknown"].left_out == {"pair": 2 * (len(pairs) - MOST_PAIRS)}
+
+
+def test_records_of_a_further_pair_count_in_figures_of_peers() -> None:
+    """But neither as latency nor as retransmissions."""
+    peers = [f"p{n}" for n in range(60)]
+    pairs = [(one, two) for one in peers for two in peers if one != two]
+    others = [sent(0, one, two, requests=[1]) for one, two in pairs[:MOST_PAIRS]]
+    further = [
+        sent(1, "p58", "p59", messages=[1]),
+        sent(5_000, "p58", "p59", messages=[1]),
+        sent(6_000, "p59", "p58", acks=[1]),
+        sent(7_000, "p57", "p59", offers=[1]),
+        sent(8_000, "p59", "p57", requests=[1]),
+    ]
+    found = observed([*others, *further])
+    group = found[GROUP_NAME]
+    assert group.bytes_request == _bytes([*others, further[4]])
+    assert group.bytes_message == _bytes(further[:2])
+    assert (group.addressed, group.acknowledged_in_time, group.deliveries) == (1, 1, 1)
+    assert (group.delivery.count, group.sends_messages) == (1, 2)
+    assert group.needless_offers == 1
+    assert (group.ack_latency.count, group.retransmissions_message) == (0, 0)
+    assert found["unknown"].left_out == {"pair": 5}
 
 
 def test_groups_of_a_view_are_limited() -> None:

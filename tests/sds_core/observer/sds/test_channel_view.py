@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import pytest
@@ -20,7 +20,7 @@ from sds_core.observer.sds.digest import ChannelDigest
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.totals import ChannelMinute, ChannelTotals
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
-from sds_core.wire import Dialect
+from sds_core.wire import Dialect, Frame
 from tests.support.channel import (
     Channel,
     Incidents,
@@ -206,6 +206,37 @@ def test_full_memory_forgets_before_the_next_deadline() -> None:
     totals = at_once(records, 120_002, limits).totals
     assert (totals.unacknowledged, totals.unwitnessed) == (1, 2)
     assert totals == cut.totals
+
+
+@pytest.mark.parametrize("frame_of", [FrameFactory.content, FrameFactory.sync])
+def test_sweep_that_leaves_out_a_participant_is_in_its_minute(
+    frame_of: Callable[..., Frame],
+) -> None:
+    """However the silence before the sweep is divided into batches."""
+    frames, limits = FrameFactory(dialect=Dialect.NIM), ObserverSettings(followed=2)
+    records = [
+        Record(at, frame_of(frames, sender=sender, lamport=1, message_id=sender))
+        for at, sender in ((0, "alice"), (1, "bob"), (61_000, "carol"))
+    ]
+    end_ms = 2 * limits.horizon_ms
+    whole = at_once(records, end_ms, limits)
+    last = whole.minutes[-1]
+    assert last.totals.left_out == {"participant": 2}
+    silent_ms = START_MS + 61_000 + limits.horizon_ms
+    assert last.minute_ms == silent_ms // 60_000 * 60_000
+    for between in (60_000, limits.horizon_ms + 61_001, limits.horizon_ms + 121_000):
+        view, events = ChannelView(limits), []
+        events += view.apply([digest_of([(one, one.at) for one in records])], START_MS)
+        for clock_ms in (between, end_ms):
+            view = ChannelView.from_blob(BLOB_VERSION, view.to_blob(), limits)
+            events += view.apply([], START_MS + clock_ms)
+        assert found(view, events) == whole
+    view, events = ChannelView(limits), []
+    events += view.apply([digest_of([(one, one.at) for one in records])], START_MS)
+    while (deadline_ms := view.next_deadline_ms) is not None:
+        events += view.apply([], deadline_ms + 1)
+    events += view.apply([], START_MS + end_ms)
+    assert found(view, events) == whole
 
 
 # Properties.
