@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from os import urandom
+
 import numpy as np
 
 from sds_core.native import Int32s, Int64s, Uint64, native, uint64, view
@@ -17,6 +19,8 @@ the number of rows divided by this number.
 Earlier searches scan the column. Building the index takes as long as a few scans.
 """
 
+_SEED_BYTES = 8
+
 
 @native
 class RowIndex:
@@ -26,8 +30,10 @@ class RowIndex:
     _slots: Int32s
     _count: int
     _mask: int
-    # The seed depends on all keys. To create ids that collide in the hash table, a
-    # hostile sender would have to know every key.
+    # Each table has a random seed. Anyone can compute the key of an id, and the sender
+    # of all frames of a channel knows all keys. Without a secret, such a sender could
+    # create ids that collide in the hash table. The seed affects only the time of a
+    # search: rows do not depend on it.
     _seed: Uint64
     _searches: int
     _is_made: bool
@@ -81,9 +87,8 @@ class RowIndex:
             size *= 2
         self._slots = view(np.zeros(size, np.int32))
         self._mask = size - 1
+        self._seed = int.from_bytes(urandom(_SEED_BYTES), "little")
         row: int
-        for row in range(self._count):
-            self._seed ^= uint64(self._keys[row])
         for row in range(self._count):
             slot: int = self._slot(self._keys[row])
             while self._slots[slot]:

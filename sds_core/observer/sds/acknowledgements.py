@@ -22,12 +22,14 @@ from sds_core.observer.sds.seen_frames import SeenFrame
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.wire import FrameKind
 
-_MOST_WITNESSES = 64
-"""Maximum number of witnesses that are stored for a message.
+_MANY_WITNESSES = 64
+"""Number of witnesses after which a message gets no further weak witness.
 
-64 witnesses are enough for a probable acknowledgement even if their filters have a
-false-positive rate of 0.8. Without a limit, an untrusted sender could invent any number
-of witnesses.
+A witness is weak if this number of such witnesses is not enough for a probable
+acknowledgement: the false-positive rate of its filter is about 0.8 or more. Other
+witnesses need no limit, because they soon acknowledge the message. Without the limit,
+an untrusted sender could invent any number of witnesses. If the limit applied to all
+witnesses, the invented ones could keep out the others.
 """
 
 
@@ -193,11 +195,7 @@ class Acknowledgements:
             if not is_held:
                 message.opportunity = True
                 del self._unjudged[message.key]
-            elif (
-                filter_ is not None
-                and len(message.witnesses) < _MOST_WITNESSES
-                and by not in message.witnesses
-            ):
+            elif filter_ is not None and by not in message.witnesses:
                 self._witnessed(message, by, filter_, time_ms, clock_ms)
 
     def _unjudged_among_newest(self, count: int) -> list[int]:
@@ -287,11 +285,18 @@ class Acknowledgements:
     def _witnessed(
         self, message: Message, by: int, filter_: Filter, time_ms: int, clock_ms: int
     ) -> None:
+        rate: float = filter_.false_positive_rate()
+        needed: float = self._settings.probable_rate
+        if (
+            len(message.witnesses) >= _MANY_WITNESSES
+            and rate**_MANY_WITNESSES >= needed
+        ):
+            return
         message.witnesses.append(by)
-        message.witness_rate *= filter_.false_positive_rate()
+        message.witness_rate *= rate
         self._note(message, "witnessed", time_ms, by)
         if (
-            message.witness_rate >= self._settings.probable_rate
+            message.witness_rate >= needed
             or len(message.witnesses) < message.witnesses_needed
         ):
             return

@@ -78,6 +78,9 @@ class Gaps:
             # The sender always has its own message, so the sender's frames do not show
             # that the network had the message.
             gap.witnesses = [p for p in gap.witnesses if p != gap.sender]
+            # If the sender is known, fewer witnesses are enough.
+            if gap.is_witnessed:
+                self._searched.pop(key, None)
         gap.last_named_ms = clock_ms
         gap.hint = gap.hint or named.hint
         if by != UNKNOWN:

@@ -6,11 +6,18 @@ import pytest
 
 from sds_core.wire import Dialect
 from tests.support.channel import Channel
-from tests.support.frames import bloom
+from tests.support.frames import Record, bloom
 
 # A filter with so many of its 150,000 bits set has a rate just below 1e-6 (k is
 # 10); with one more it has not: (37678 / 150000) ** 10 = 0.99990e-6.
 MOST_BITS_BELOW_THE_RATE = 37_678
+
+RATE_OF_90_PERCENT = 148_428
+"""Number of set bits: (148428 / 150000) ** 10 = 0.9."""
+
+# With so many bits set, 64 filters are enough together: (146796 / 150000) ** 640 =
+# 0.997e-6. With one more they are not.
+MOST_BITS_OF_A_LATE_WITNESS = 146_796
 
 DEADLINE = 60_000 + 120_000
 """Of a message first seen at 60 s."""
@@ -157,6 +164,53 @@ def test_filter_in_a_rebroadcast_is_evidence(channel: Channel) -> None:
     channel.content("m", "alice", at=60_000)
     channel.content("b", "bob", at=61_000, holds=["m"], waku_hash="2")
     assert channel.totals.acknowledged_probable == 1
+
+
+@pytest.mark.parametrize("strangers", [63, 64, 200])
+@pytest.mark.parametrize("is_divided", [False, True])
+def test_strangers_with_nearly_full_filters_keep_out_no_witness(
+    channel: Channel, strangers: int, is_divided: bool
+) -> None:
+    """Whoever invents senders fills the places of weak witnesses only."""
+    frames, weak = channel.frames, bloom(["m"], bits_set=RATE_OF_90_PERCENT)
+    channel.content("m", "alice", at=60_000)
+    records = [
+        *(
+            Record(61_000, frames.sync(f"stranger{number}", filter_=weak))
+            for number in range(strangers)
+        ),
+        Record(62_000, frames.sync("bob", holds=["m"])),
+    ]
+    for batch in [[record] for record in records] if is_divided else [records]:
+        assert channel.totals.acknowledged_probable == 0
+        channel.take_records(batch)
+    assert channel.totals.acknowledged_probable == 1
+
+
+def test_many_weak_witnesses_are_not_enough(channel: Channel) -> None:
+    """The first 64 count, and their rates together are too high."""
+    weak = bloom(["m"], bits_set=RATE_OF_90_PERCENT)
+    channel.content("m", "alice", at=60_000)
+    for number in range(140):
+        channel.sync(f"stranger{number}", at=61_000, filter_=weak)
+    assert 0.9**64 > 1e-6 > 0.9**140
+    assert channel.totals.acknowledged_probable == 0
+
+
+@pytest.mark.parametrize(("bits_set", "probable"), [(0, 1), (1, 0)])
+def test_late_witnesses_count_if_64_of_them_are_enough(
+    channel: Channel, bits_set: int, probable: int
+) -> None:
+    """Only such witnesses count after 64 others."""
+    channel.content("m", "alice", at=60_000)
+    full = b"\xff" * len(bloom())
+    for number in range(64):
+        channel.sync(f"stranger{number}", at=61_000, filter_=full)
+    late = bloom(["m"], bits_set=MOST_BITS_OF_A_LATE_WITNESS + bits_set)
+    for number in range(64):
+        assert channel.totals.acknowledged_probable == 0
+        channel.sync(f"late{number}", at=62_000, filter_=late)
+    assert channel.totals.acknowledged_probable == probable
 
 
 def test_history_is_tested_before_the_filter_of_one_frame(channel: Channel) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from sds_core.observer.histogram import BUCKETS_MS
+from sds_core.observer.settings import ObserverSettings
 from sds_core.wire import Dialect
-from tests.support.channel import Channel
+from tests.support.channel import START_LAMPORT, Channel
 from tests.support.frames import Record
 from tests.support.observer.gaps import NAMED, OVERDUE, SETTLED, outcomes
 
@@ -185,6 +186,25 @@ def test_sender_named_later_is_known_from_then_on(channel: Channel) -> None:
     channel.sync("sue", at=NAMED + 5_000, history=["anchor", ("x", "sue")])
     channel.clock(OVERDUE + 1)
     assert outcomes(channel) == {"tap_gap": 1}
+
+
+@pytest.mark.parametrize("is_divided", [False, True])
+def test_gap_whose_sender_is_named_later_hides_no_older_gap(is_divided: bool) -> None:
+    """One witness is then enough, so filters need not be searched for it any more."""
+    channel = Channel.after_warm_up(ObserverSettings(searched=1))
+    frames = channel.frames
+    records = [
+        Record(60_000, frames.content("anchor", "anna", START_LAMPORT + 1)),
+        Record(NAMED, frames.sync("bob", history=["anchor", "old"])),
+        Record(NAMED + 1, frames.sync("bob", history=["anchor", "new"])),
+        Record(NAMED + 2, frames.sync("bob", history=[("new", "sue")])),
+        Record(NAMED + 3, frames.sync("carol", holds=["old"])),
+    ]
+    for batch in [[record] for record in records] if is_divided else [records]:
+        channel.take_records(batch)
+    channel.clock(OVERDUE + 10)
+    assert outcomes(channel) == {"tap_gap": 2}
+    assert channel.totals.left_out == {}
 
 
 def test_witness_that_turns_out_to_be_the_sender_does_not_count(
