@@ -177,7 +177,7 @@ class RecordRefused(_Refusal):
 class SecurityUnusable(KafkaUnreachable):
     """A file in `KafkaSecurity` cannot be read or has the wrong content.
 
-    The error is temporary if somebody replaces the files one after another.
+    The error is temporary if an operator replaces the files one after another.
     """
 
     def __init__(self, message: str) -> None:

@@ -344,7 +344,7 @@ class Sending:
         """Withdraw a refused message from SDS, unless the network accepted it before.
 
         If SDS kept the message, all later causal histories would name it, and receivers
-        would wait for a message that nobody can send.
+        would wait for it, although no participant can send it.
         """
         if cause is Cause.RETRY:
             tracked = self.chunks.find(sds_id)

@@ -104,9 +104,9 @@ def open_ledger(
 
     If the ledger is missing, it is created. The caller must have locked the checkpoint.
     The sequence numbers of new rows in the outbox are at least `first_sequence`. This
-    number must exceed all numbers that another job has written to the same history, or
-    that this job has written after the backup from which the ledger was restored.
-    Otherwise, those rows would count instead of the new rows.
+    number must exceed all numbers in the history: those of other jobs, and those of
+    this job after a backup, if the ledger was restored from the backup. Otherwise,
+    those rows would count instead of the new rows.
 
     Raises:
         DamagedCheckpoint: A file is damaged.

@@ -431,7 +431,7 @@ class ChannelModel:
         return not (is_own or self._gaps.follows(key) or self._own_ids.knows(key))
 
     def _next_leaving_out_ms(self) -> int | None:
-        """Last moment before a sweep that may leave out a participant, or None.
+        """Last moment before a sweep that may omit a participant, or None.
 
         Other effects of a sweep do not change a figure.
         """

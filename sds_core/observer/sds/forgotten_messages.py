@@ -46,7 +46,7 @@ class ForgottenMessages:
         state.lamports[sender] = max(lamport, known or 0)
 
     def may_leave_out(self, participants: int) -> bool:
-        """Whether `add` may leave out a message, if there are so many participants."""
+        """Whether `add` may omit a message, given the number of participants."""
         # Senders without a name count as one further participant.
         return participants >= self._settings.followed
 
