@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from os import urandom
-
 import numpy as np
 
 from sds_core.native import Int32s, Int64s, Uint64, native, uint64, view
@@ -19,7 +17,15 @@ the number of rows divided by this number.
 Earlier searches scan the column. Building the index takes as long as a few scans.
 """
 
-_SEED_BYTES = 8
+_LONGEST_RUN = 128
+"""Maximum number of slots in use in a row, unless `_TRIES` seeds do not suffice.
+
+A search takes at most one step more. With a million random keys, the longest run has
+about 70 slots.
+"""
+
+_TRIES = 8
+"""Maximum number of seeds that are tried for a column."""
 
 
 @native
@@ -30,10 +36,9 @@ class RowIndex:
     _slots: Int32s
     _count: int
     _mask: int
-    # Each table has a random seed. Anyone can compute the key of an id, and the sender
-    # of all frames of a channel knows all keys. Without a secret, such a sender could
-    # create ids that collide in the hash table. The seed affects only the time of a
-    # search: rows do not depend on it.
+    # Anyone can compute the key of an id, and the sender of all frames of a channel
+    # knows all keys. Such a sender can create ids that collide with the first seed. The
+    # next seed then spreads them: ids that collide with all seeds cannot be found.
     _seed: Uint64
     _searches: int
     _is_made: bool
@@ -85,13 +90,36 @@ class RowIndex:
         size: int = 16
         while size < 2 * self._count:
             size *= 2
-        self._slots = view(np.zeros(size, np.int32))
         self._mask = size - 1
-        self._seed = int.from_bytes(urandom(_SEED_BYTES), "little")
         row: int
         for row in range(self._count):
+            self._seed ^= uint64(self._keys[row])
+        factor: Uint64 = 0x3C79AC492BA7B653
+        left: int = _TRIES
+        while not self._fill(size, size if left == 1 else _LONGEST_RUN):
+            self._seed = uint64(self._seed * factor + 1)
+            left -= 1
+        self._is_made = True
+
+    def _fill(self, size: int, longest: int) -> bool:
+        """Make the table with the seed; return whether no run exceeds `longest`."""
+        self._slots = view(np.zeros(size, np.int32))
+        row: int
+        step: int
+        for row in range(self._count):
             slot: int = self._slot(self._keys[row])
+            step = 0
             while self._slots[slot]:
                 slot = (slot + 1) & self._mask
+                step += 1
+            if step >= longest:
+                return False
             self._slots[slot] = row + 1
-        self._is_made = True
+        run: int = 0
+        if self._count > longest:
+            # The last slots and the first ones can be one run.
+            for step in range(size + longest):
+                run = run + 1 if self._slots[step & self._mask] else 0
+                if run > longest:
+                    return False
+        return True
