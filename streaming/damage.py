@@ -124,7 +124,8 @@ def decoding(
 def write_atomically(path: Path, text: str) -> None:
     """Replace a file's text atomically; create the directory if it is missing.
 
-    After a power failure, the file has either its old text or the new text.
+    After a power failure, the file has either its old text or the new text. For special
+    files and links, see `replacing`.
 
     Raises:
         OSError: The file cannot be written; no temporary file remains.

@@ -8,7 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from connectors.files.record_file import UnreadableFile, read_records
-from connectors.kafka.producer import TopicRecord, target_partition, topic_record, write
+from connectors.kafka.producer import (
+    Acknowledgements,
+    TopicRecord,
+    target_partition,
+    topic_record,
+    write,
+)
 from connectors.kafka.settings import MAX_PARTITIONS, KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
 
@@ -61,6 +67,7 @@ def import_file(
     stop: threading.Event | None = None,
     partitions: int | None = None,
     restamp: bool = False,
+    acknowledged: Acknowledgements | None = None,
 ) -> int:
     """Write a file's records to the topic of frames; return how many were written.
 
@@ -82,6 +89,7 @@ def import_file(
             the time at which it is written. If `speed` is between 0 and 1, the import
             is slower than real time. The first record, instead of the last, then gets
             the time at which it is written.
+        acknowledged: Counts the acknowledged records, even if an error is raised.
 
     Raises:
         UnreadableFile: The file cannot be read; a line holds no record; a record's time
@@ -104,7 +112,8 @@ def import_file(
         _check_ahead(path, survey.last_ms, -shift_ms)
         shift_ms = 0
     count = ensure_frames_topic(settings, partitions or survey.partitions)
-    return write(_records(path, count, shift_ms), settings, speed, stop)
+    records = _records(path, count, shift_ms)
+    return write(records, settings, speed, stop, acknowledged)
 
 
 def _check_ahead(path: Path, last_ms: int, ahead_ms: int) -> None:

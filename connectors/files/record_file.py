@@ -69,8 +69,9 @@ def read_records(path: Path) -> Iterator[RawRecord]:
 def write_records(records: Iterable[RawRecord], path: Path) -> int:
     """Write records to a file; return the number of records written.
 
-    The file appears, or replaces an older file, only when it is complete. A file whose
-    name ends in `.xz` or `.gz` is compressed.
+    The file appears, or replaces an older file, only when it is complete. A device or a
+    pipe gets the records as they come. A file whose name ends in `.xz` or `.gz` is
+    compressed.
 
     Raises:
         OSError: The file cannot be written.

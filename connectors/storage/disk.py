@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import io
 import os
+import secrets
 import sqlite3
 import tempfile
 import time
@@ -17,7 +19,10 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 _MORE_SPACE = "free space on this disk"
 _SOUND_DISK = "check this disk and its connection, of which the kernel's log has more"
@@ -143,28 +148,72 @@ def make_directory(path: Path, mode: int = 0o777) -> None:
         sync(path.parent)
 
 
+def is_special(path: Path) -> bool:
+    """Whether a path exists, but is no regular file: for example a device or a pipe.
+
+    Such a path is written to directly, because a new file cannot take its place.
+    """
+    return path.exists() and not path.is_file()
+
+
 @contextmanager
 def replacing(path: Path, unfinished: Path | None = None) -> Iterator[BinaryIO]:
     """Yield a new file that durably replaces `path` when the block ends.
 
-    While the block runs, the new file is at `unfinished`, by default `path` with the
-    suffix `.new`, and `path` stays unchanged. Both paths must be on the same file
-    system. If the block raises an error, the new file is removed, and `path` stays
-    unchanged.
+    While the block runs, the new file has a unique name in the same directory, and
+    `path` stays unchanged. If the block raises an error, the new file is removed, and
+    `path` stays unchanged. If `path` is a symbolic link, it stays a link, and the file
+    to which it leads is replaced. If `path` is special, the block writes to it
+    directly; see `is_special`.
+
+    If only one process at a time writes to the directory, `unfinished` can be the path
+    of the new file. The next call then overwrites what a killed process left. Both
+    paths must be on the same file system.
+
+    If the file cannot be written, the error has the name `path`.
     """
-    unfinished = unfinished or path.with_name(f"{path.name}.new")
+    target = path
+    if unfinished is None:
+        if is_special(path):
+            with io.BufferedWriter(_NamedFile(path, path)) as file:
+                yield file
+            return
+        target = Path(os.path.realpath(path))
+        unfinished = target.with_name(f".sds-monitor-{secrets.token_hex(8)}")
     try:
-        with unfinished.open("wb") as file:
+        with io.BufferedWriter(_NamedFile(unfinished, path)) as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
-        sync(path.parent)
-    except BaseException as error:
-        unfinished.unlink(missing_ok=True)
-        # The error of a failed write names no file.
-        if isinstance(error, OSError) and error.filename in (None, str(unfinished)):
-            error.filename = str(path)
+            with _errors_of(path):
+                os.fsync(file.fileno())
+        with _errors_of(path):
+            unfinished.replace(target)
+        sync(target.parent)
+    except BaseException:
+        with suppress(OSError):
+            unfinished.unlink()
+        raise
+
+
+class _NamedFile(io.FileIO):
+    """A file that is written; if this fails, the error has another path's name."""
+
+    def __init__(self, path: Path, name: Path) -> None:
+        self._path = name
+        with _errors_of(name):
+            super().__init__(path, "w")
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        with _errors_of(self._path):
+            return super().write(data)
+
+
+@contextmanager
+def _errors_of(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        error.filename = str(path)
         raise
 
 

@@ -13,7 +13,7 @@ from streaming.cli import commands
 from streaming.cli.commands import Group
 from streaming.cli.kafka_options import kafka_options
 from streaming.cli.settings import Panel, json_option, setting
-from streaming.cli.values import Parsed, Time
+from streaming.cli.values import Integer, Parsed, Time
 
 if TYPE_CHECKING:
     # An import at run time would load a Kafka client, which --help does not need.
@@ -79,7 +79,7 @@ _PLACE = Parsed("TOPIC:PARTITION:OFFSET", _parse_place)
 )
 @setting(
     "--limit",
-    type=click.IntRange(1),
+    type=Integer(1),
     default=100,
     panel=Panel.OUTPUT,
     help="Maximum number of dead letters in the list. The summary below the list "

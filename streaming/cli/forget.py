@@ -8,7 +8,7 @@ import click
 
 from streaming.cli import commands
 from streaming.cli.settings import Panel, setting
-from streaming.cli.values import DIRECTORY
+from streaming.cli.values import DIRECTORY, TEXT
 
 
 @commands.command("forget", "sds-monitor forget old-channel --checkpoint ./state")
@@ -25,7 +25,7 @@ from streaming.cli.values import DIRECTORY
     help="Print which channels would be forgotten, but forget none.",
 )
 @setting("--yes", is_flag=True, help="Do not ask for confirmation.")
-@click.argument("channels", metavar="CHANNEL...", nargs=-1, required=True)
+@click.argument("channels", metavar="CHANNEL...", nargs=-1, required=True, type=TEXT)
 def command(**options: Any) -> None:
     """Forget channels now, without waiting for --forget-days of silence.
 

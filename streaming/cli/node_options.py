@@ -15,7 +15,7 @@ from streaming.cli.settings import (
     secret_setting,
     setting,
 )
-from streaming.cli.values import EXISTING_FILE, FILE, Duration, MemberOf
+from streaming.cli.values import EXISTING_FILE, FILE, Duration, Integer, MemberOf
 
 _DEFAULTS = MirrorSettings((), {})
 
@@ -193,7 +193,7 @@ mirroring_options = option_group(
         ),
         setting(
             "--cache-messages",
-            type=click.IntRange(2),
+            type=Integer(2),
             default=_DEFAULTS.cache_messages,
             help="Capacity of the node's relay cache, in messages (the node's option "
             "--rest-relay-cache-capacity).",
@@ -226,7 +226,7 @@ mirroring_options = option_group(
         ),
         setting(
             "--spool-bytes",
-            type=click.IntRange(1_000_000),
+            type=Integer(1_000_000),
             default=_DEFAULTS.spool_bytes,
             help="Maximum size, in bytes, of the records that wait on disk for Kafka. "
             "While the maximum is reached, the mirror does not read from the nodes.",

@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 import click
 
+from connectors.storage.disk import is_special
 from sds_core.text import iso_time
 from sds_core.times import with_utc
 from streaming.cli.exit_codes import Failed
@@ -31,8 +32,9 @@ _Timed = TypeVar("_Timed", bound=_HasTime)
 def write_json(document: Any, path: Path, what: str) -> None:
     """Write a document as JSON with sorted keys, and print the path.
 
-    If the write fails, `path` remains unchanged. `what` names the kind of
-    document in the printed line and in the error, such as ``report``.
+    If the write fails, `path` remains unchanged, unless it is a device or a pipe.
+    `what` names the kind of document in the printed line and in the error, such as
+    ``report``. For the printed line, see `note_written`.
 
     Raises:
         click.ClickException: The file cannot be written.
@@ -43,7 +45,16 @@ def write_json(document: Any, path: Path, what: str) -> None:
     except OSError as error:
         message = f"the {what} cannot be written to {path}: {error.strerror}"
         raise Failed(message) from error
-    click.echo(f"{what} in {path}")
+    note_written(f"{what} in {path}", path)
+
+
+def note_written(line: str, path: Path) -> None:
+    """Print a line about a written file.
+
+    If the file is special, the line goes to standard error, because `path` may lead to
+    standard output.
+    """
+    click.echo(line, err=is_special(path))
 
 
 def check_page(path: Path) -> None:
@@ -51,8 +62,13 @@ def check_page(path: Path) -> None:
 
     Raises:
         click.UsageError: The nearest existing parent of `path` is no directory, or is
-            not writable.
+            not writable. If `path` is special, `path` itself is not writable.
     """
+    if is_special(path):
+        if not os.access(path, os.W_OK):
+            message = f"--html: {path} cannot be written: it is not writable"
+            raise click.UsageError(message)
+        return
     # `write_page` creates missing directories.
     parent = next(one for one in path.absolute().parents if one.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
@@ -63,7 +79,7 @@ def check_page(path: Path) -> None:
 def write_page(html: str, path: Path) -> None:
     """Write a page, and print the path on standard error.
 
-    If the write fails, `path` remains unchanged.
+    If the write fails, `path` remains unchanged, unless it is a device or a pipe.
 
     Raises:
         click.UsageError: The file cannot be written.

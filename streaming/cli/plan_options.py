@@ -15,7 +15,7 @@ from streaming.cli.settings import (
     option_group,
     setting,
 )
-from streaming.cli.values import FILE, Duration
+from streaming.cli.values import FILE, Duration, Integer
 
 if TYPE_CHECKING:
     from sds_core.planning.forecast import ForecastSettings
@@ -147,7 +147,7 @@ forecast_options = option_group(
         ),
         setting(
             "--epoch-messages",
-            type=click.IntRange(1),
+            type=Integer(1),
             default=100,
             help="Rate limit: number of messages that a participant may send in 10 "
             "minutes.",

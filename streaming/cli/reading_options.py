@@ -9,7 +9,7 @@ import click
 
 from connectors.kafka.settings import Client, KafkaSettings
 from streaming.cli.settings import Panel, option_group, setting
-from streaming.cli.values import MemberOf
+from streaming.cli.values import Integer, MemberOf
 from streaming.master import LOCAL, check_master, is_submitted
 from streaming.settings import READ_TASKS, BatchLimits, SessionSettings, SourceSettings
 
@@ -79,7 +79,7 @@ reading_options = option_group(
         master_option,
         setting(
             "--read-tasks",
-            type=click.IntRange(1),
+            type=Integer(1),
             help="Number of workers that read from Kafka at the same time; by "
             "default 2 on this machine, and one for each core on a cluster.",
         ),
@@ -92,14 +92,14 @@ reading_options = option_group(
         ),
         setting(
             "--max-batch-records",
-            type=click.IntRange(1),
+            type=Integer(1),
             default=BatchLimits().rows,
             panel=Panel.LIMITS,
             help="Maximum number of Kafka records per batch.",
         ),
         setting(
             "--max-batch-bytes",
-            type=click.IntRange(1),
+            type=Integer(1),
             default=BatchLimits().size_bytes,
             panel=Panel.LIMITS,
             help="Maximum size, in bytes, of the Kafka records in a batch. The job "
@@ -107,7 +107,7 @@ reading_options = option_group(
         ),
         setting(
             "--shuffle-partitions",
-            type=click.IntRange(1),
+            type=Integer(1),
             help="Number of partitions of the state; by default, one for each core. "
             "After the first batch of a checkpoint, the number cannot change.",
         ),

@@ -29,7 +29,7 @@ from streaming.cli.settings import (
     report_option,
     setting,
 )
-from streaming.cli.values import DIRECTORY, Duration, Parsed, Time
+from streaming.cli.values import DIRECTORY, Duration, Integer, Parsed, Time
 from streaming.settings import (
     EARLIEST,
     FORGET_DAYS,
@@ -194,7 +194,7 @@ job_options = option_group(
         ),
         setting(
             "--label-budget",
-            type=click.IntRange(0),
+            type=Integer(0),
             default=LABEL_BUDGET,
             panel=Panel.LIMITS,
             help="Maximum number of channels that have a metric label of their own.",

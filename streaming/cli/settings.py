@@ -20,7 +20,7 @@ from click.core import ParameterSource
 from rich_click import RichOption
 
 from streaming.cli.log import LOG_FLAG, LogFormat, logger, set_log_format
-from streaming.cli.values import FILE, Duration, MemberOf
+from streaming.cli.values import FILE, TEXT, Duration, MemberOf
 
 Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 """Adds options to a command."""
@@ -76,7 +76,15 @@ def setting(flag: str, *names: str, **attributes: Any) -> Decorator:
 
 
 class _Setting(RichOption):
-    """An option whose error names the variable or file that set the wrong value."""
+    """An option whose error names the variable or file that set the wrong value.
+
+    By default, the value is a `Text`.
+    """
+
+    def __init__(self, *names: Any, **attributes: Any) -> None:
+        super().__init__(*names, **attributes)
+        if self.type is click.STRING:
+            self.type = TEXT
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
         try:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import asyncio
+
+
+_GRACE_S = 0.75
+"""Time after a signal in which work must end or make progress, seconds."""
 
 
 class EndedBySignal(SystemExit):
@@ -72,22 +76,46 @@ def ending_signals() -> tuple[signal.Signals, ...]:
 
 
 @contextmanager
-def end_requested(event: threading.Event | None = None) -> Iterator[threading.Event]:
+def end_requested(
+    event: threading.Event | None = None,
+    *,
+    is_interruptible: bool = True,
+    progress: Callable[[], int] = lambda: 0,
+) -> Iterator[threading.Event]:
     """Yield an event; while the block runs, each of `ending_signals` sets the event.
 
-    In the block, signals raise no exceptions, because an exception would break the
-    connection to the JVM. Spark replaces the handler of SIGINT when it starts. Enter
-    this context again with the same event after Spark has started.
+    After the first signal, the work in the block has `_GRACE_S` to end. Then
+    `EndedBySignal` is raised in the block, because the work may be waiting for a
+    service that does not answer. If `progress` returns another number than before, the
+    work has the same time again.
+
+    If the work is not `is_interruptible`, signals raise no exceptions in the block. For
+    example, an exception would break the connection to the JVM. Spark replaces the
+    handler of SIGINT when it starts. Enter this context again with the same event after
+    Spark has started.
     """
     ending = threading.Event() if event is None else event
+    reached = 0
 
     def end(number: int, frame: FrameType | None) -> None:
+        if is_interruptible and not ending.is_set():
+            interrupt_if_stuck(number, frame)
         ending.set()
+
+    def interrupt_if_stuck(number: int, frame: FrameType | None) -> None:
+        nonlocal reached
+        before, reached = reached, progress()
+        if number == signal.SIGALRM and reached == before:
+            raise EndedBySignal
+        signal.signal(signal.SIGALRM, interrupt_if_stuck)
+        signal.setitimer(signal.ITIMER_REAL, _GRACE_S)
 
     before = {number: signal.signal(number, end) for number in ending_signals()}
     try:
         yield ending
     finally:
+        if is_interruptible and ending.is_set():
+            signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before.items():
             signal.signal(number, handler)
 
@@ -112,7 +140,7 @@ def run_until_signal(ending: asyncio.Event, work: Coroutine[Any, Any, None]) -> 
         await work
 
     # Without `end_requested`, a signal would raise an exception while asyncio starts.
-    with end_requested() as early:
+    with end_requested(is_interruptible=False) as early:
         asyncio.run(run())
 
 

@@ -96,11 +96,14 @@ def running_spark(
         click.ClickException: Spark's JVM has ended without a signal.
     """
     # If a signal raised an exception while Spark starts, the JVM would never end.
-    with end_requested() as ending:
+    with end_requested(is_interruptible=False) as ending:
         spark = _started_spark(session)
         logger.info("rules: %s", compiled.describe())
         warm_up(spark)
-        with end_requested(ending), _end_of_jvm_explained(ending):
+        with (
+            end_requested(ending, is_interruptible=False),
+            _end_of_jvm_explained(ending),
+        ):
             try:
                 if ending.is_set():
                     raise click.Abort

@@ -12,7 +12,7 @@ from streaming.cli.kafka_options import kafka_reading_options
 from streaming.cli.plan_options import html_option
 from streaming.cli.settings import Panel, log_option, setting
 from streaming.cli.trace_options import TraceForm, TraceRequest
-from streaming.cli.values import MemberOf
+from streaming.cli.values import TEXT, MemberOf
 from streaming.cli.window_options import window_options
 from streaming.settings import Window
 
@@ -62,7 +62,9 @@ from streaming.settings import Window
 )
 @html_option
 @log_option()
-@click.argument("message_id", required=False, envvar="SDS_MONITOR_MESSAGE_ID")
+@click.argument(
+    "message_id", required=False, type=TEXT, envvar="SDS_MONITOR_MESSAGE_ID"
+)
 def command(
     message_id: str | None,
     sender: str | None,

@@ -56,12 +56,6 @@ class TraceRequest(NamedTuple):
         if self.incidents and self.channel is None:
             message = "--incidents needs --channel: give the channel"
             raise click.UsageError(message)
-        for name in (self.message_id, self.sender, self.channel):
-            try:
-                (name or "").encode()
-            except UnicodeEncodeError:
-                message = f"{shown(name)} is not UTF-8: give an id or a name in UTF-8"
-                raise click.UsageError(message) from None
         for name in (self.message_id, self.sender):
             if name is not None and not 0 < len(name) <= _LONGEST_ID:
                 message = (

@@ -24,12 +24,54 @@ EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 DIRECTORY = click.Path(file_okay=False, path_type=Path)
 
 
+_GREATEST = 2**63 - 1
+"""The greatest integer that 64 bits hold."""
+
+
+class Text(click.ParamType[str]):
+    """A text in UTF-8, the only form that Kafka, DuckDB and HTTP accept.
+
+    The command line and the environment may contain other bytes. Python passes these
+    bytes as characters that cannot be encoded.
+    """
+
+    name = "text"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        """Return the text. The error does not quote it, because it may be a secret."""
+        text = str(click.STRING.convert(value, param, ctx))
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            self.fail("the text is not UTF-8", param, ctx)
+        return text
+
+
+TEXT = Text()
+
+
 class MemberOf(click.Choice[enum.StrEnum]):
     """A choice between the values of a `StrEnum`; the result is the chosen member."""
 
     def normalize_choice(self, choice: object, ctx: click.Context | None) -> str:
         """Return the text for a member: its value. Click itself would use its name."""
         return str(choice)
+
+
+class Integer(click.IntRange):
+    """An integer in a range. If no `max` is given, it is at most `_GREATEST`."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        """Return the integer."""
+        number = int(super().convert(value, param, ctx))
+        if number > _GREATEST:
+            message = f"{number} is too large: use at most {_GREATEST:,}"
+            self.fail(message, param, ctx)
+        return number
 
 
 class Number(click.FloatRange):
@@ -99,7 +141,10 @@ class Duration(Number):
 
 
 class Parsed(click.ParamType[Any]):
-    """A text that `parse` converts; for an invalid text, `parse` raises ValueError."""
+    """A `Text` that `parse` converts.
+
+    For an invalid text, `parse` raises ValueError.
+    """
 
     def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
         self.name = name
@@ -111,8 +156,9 @@ class Parsed(click.ParamType[Any]):
         """Parse a text; return any other value unchanged: it is already parsed."""
         if not isinstance(value, str):
             return value
+        text = TEXT.convert(value, param, ctx)
         try:
-            return self._parse(value)
+            return self._parse(text)
         except ValueError as error:
             self.fail(str(error), param, ctx)
 

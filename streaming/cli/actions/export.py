@@ -8,8 +8,6 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-import click
-
 from connectors.files.record_file import write_records
 from connectors.kafka.consumer import OffsetRange, read_ranges
 from connectors.kafka.offsets import TopicOffsets
@@ -24,7 +22,7 @@ from sds_core.text import counted
 from sds_core.wire import UndecodableFrame, decode
 from streaming.admission import LATE_MS, ends_of_window
 from streaming.cli.exit_codes import Failed
-from streaming.cli.output import with_progress
+from streaming.cli.output import note_written, with_progress
 from streaming.cli.signals import end_requested
 from streaming.cli.window_options import ALL_TIMES
 from streaming.settings import Window
@@ -60,7 +58,7 @@ def export(
                 "later --from"
             )
             raise Failed(message) from error
-    click.echo(f"{counted(written, 'record')} of {kafka.topic} in {file}")
+    note_written(f"{counted(written, 'record')} of {kafka.topic} in {file}", file)
 
 
 def _until_ended(

@@ -8,6 +8,7 @@ import click
 
 from connectors.files.importing import import_file
 from connectors.files.record_file import UnreadableFile
+from connectors.kafka.producer import Acknowledgements
 from connectors.kafka.settings import InvalidTopic, KafkaSettings
 from streaming.cli.exit_codes import wrong_use
 from streaming.cli.output import wall_ms
@@ -26,7 +27,11 @@ def import_records(
     Raises:
         click.UsageError: The file cannot be read or has no record.
     """
-    with wrong_use(InvalidTopic, UnreadableFile), end_requested() as ending:
+    acknowledged = Acknowledgements()
+    with (
+        wrong_use(InvalidTopic, UnreadableFile),
+        end_requested(progress=lambda: acknowledged.count) as ending,
+    ):
         count = import_file(
             file,
             kafka,
@@ -35,6 +40,7 @@ def import_records(
             stop=ending,
             partitions=partitions,
             restamp=restamp,
+            acknowledged=acknowledged,
         )
     if not count:
         message = f"{file} contains no record"

@@ -63,7 +63,7 @@ def simulate(
     acknowledged = Acknowledgements()
     shown = with_progress(simulation.records, lambda: acknowledged.count)
     try:
-        with end_requested() as ending:
+        with end_requested(progress=lambda: acknowledged.count) as ending:
             written = write(shown, kafka, speed, ending, acknowledged)
     except KafkaUnreachable:
         count = f"{acknowledged.count:,}"

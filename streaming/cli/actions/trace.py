@@ -61,13 +61,16 @@ def trace(
     if html is not None:
         check_page(html)
     output = _Output(form, anonymise)
-    with closing(TopicOffsets(kafka)) as offsets, end_requested() as ending:
-        searched = search(kafka, offsets, begin_search(source, request), wall_ms())
-        reading = _Reading(kafka, offsets, searched, follow)
+    with closing(TopicOffsets(kafka)) as offsets:
         try:
-            for traces in reading.traces(ending):
-                output.show(traces)
+            with end_requested() as ending:
+                begun = begin_search(source, request)
+                searched = search(kafka, offsets, begun, wall_ms())
+                reading = _Reading(kafka, offsets, searched, follow)
+                for traces in reading.traces(ending):
+                    output.show(traces)
         finally:
+            # The page of long traces may take longer than a signal leaves to the block.
             output.finish(html)
 
 

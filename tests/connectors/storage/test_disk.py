@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from connectors.kafka.settings import KafkaRefused, KafkaUnreachable
 from connectors.storage import disk
 from connectors.storage.disk import NewFiles, make_directory, replacing, with_remedy
 
@@ -36,7 +40,9 @@ def test_file_is_synced_before_it_takes_its_place(
     assert synced == [tmp_path.parent.name, tmp_path.name]
     with replacing(path) as file:
         file.write(b"old")
-    assert synced[2:] == ["report.json.new", "made"]
+    unfinished, directory = synced[2:]
+    assert unfinished.startswith(".sds-monitor-")
+    assert directory == "made"
     with pytest.raises(KeyError), replacing(path) as file:
         raise KeyError(file.write(b"new"))
     assert [(one.name, one.read_bytes()) for one in path.parent.iterdir()] == [
@@ -44,13 +50,117 @@ def test_file_is_synced_before_it_takes_its_place(
     ]
 
 
-def test_error_without_a_name_gets_that_of_the_file(tmp_path: Path) -> None:
-    """Also if the file beside it is the one that failed; others keep theirs."""
+def test_error_of_a_write_names_the_file(tmp_path: Path) -> None:
+    """Whether the buffer is written while the block runs or when it ends."""
     path = tmp_path / "report.json"
-    for given, named in ((None, path), (f"{path}.new", path), ("other", "other")):
-        with pytest.raises(OSError, match="full") as caught, replacing(path):
-            raise OSError(errno.ENOSPC, "full", given)
-        assert caught.value.filename == str(named)
+    for size in (10, 1_000_000):
+        with (
+            pytest.raises(OSError, match="too large") as caught,
+            no_file_can_grow(),
+            replacing(path) as file,
+        ):
+            file.write(bytes(size))
+        assert caught.value.filename == str(path)
+    (tmp_path / "file").touch()
+    for parent in ("missing", "file"):
+        path = tmp_path / parent / "report.json"
+        with pytest.raises(OSError, match="directory") as caught, replacing(path):
+            pass
+        assert caught.value.filename == str(path)
+
+
+@contextmanager
+def no_file_can_grow() -> Iterator[None]:
+    """Let writes to files fail in this process while the block runs."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_other_errors_in_the_block_stay_as_they_are(tmp_path: Path) -> None:
+    """What the block reads from may fail too, for example Kafka."""
+    errors: list[OSError] = [
+        KafkaUnreachable("127.0.0.1:1"),
+        KafkaRefused("127.0.0.1:1", "the broker requires a login", "log in"),
+        OSError(errno.ENOSPC, "full"),
+        OSError(errno.ENOSPC, "full", "other"),
+    ]
+    for error in errors:
+        before = str(error)
+        with pytest.raises(OSError) as caught, replacing(tmp_path / "report.json"):  # noqa: PT011
+            raise error
+        assert caught.value is error
+        assert str(error) == before
+
+
+def test_writers_at_the_same_time_do_not_share_a_file(tmp_path: Path) -> None:
+    """The last to finish wins, and files beside it stay as they are."""
+    path, beside = tmp_path / "latest.jsonl", tmp_path / "latest.jsonl.new"
+    beside.write_bytes(b"of somebody else")
+    with replacing(path) as first:
+        first.write(b"first")
+        with replacing(path) as second:
+            second.write(b"the second")
+        assert path.read_bytes() == b"the second"
+    assert path.read_bytes() == b"first"
+    assert beside.read_bytes() == b"of somebody else"
+    assert sorted(tmp_path.iterdir()) == [path, beside]
+
+
+def test_new_file_has_the_permissions_of_any_new_file(tmp_path: Path) -> None:
+    """Those that the umask leaves."""
+    before = os.umask(0o027)
+    try:
+        with replacing(tmp_path / "report.json") as file:
+            file.write(b"new")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "report.json").stat().st_mode & 0o777 == 0o640
+
+
+def test_pipe_is_written_to(tmp_path: Path) -> None:
+    """As anything that is no regular file: nothing takes its place."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        with replacing(pipe) as file:
+            file.write(b"records")
+        assert os.read(reader, 100) == b"records"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+    assert list(tmp_path.iterdir()) == [pipe]
+
+
+def test_descriptor_of_a_pipe_is_written_to() -> None:
+    """As `/dev/stdout` in a pipeline; its name leads to no path."""
+    reader, writer = os.pipe()
+    try:
+        with replacing(Path(f"/proc/self/fd/{writer}")) as file:
+            file.write(b"records")
+        assert os.read(reader, 100) == b"records"
+    finally:
+        os.close(reader)
+        os.close(writer)
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_link_stays_a_link(tmp_path: Path, exists: bool) -> None:
+    """The file that it leads to is replaced, or made."""
+    target, link = tmp_path / "there" / "report.json", tmp_path / "report.json"
+    target.parent.mkdir()
+    if exists:
+        target.write_bytes(b"old")
+    link.symlink_to("there/report.json")
+    with replacing(link) as file:
+        file.write(b"new")
+    assert link.is_symlink()
+    assert target.read_bytes() == b"new"
+    assert list(target.parent.iterdir()) == [target]
 
 
 def test_directory_that_was_made_but_not_synced_is_synced(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from click.testing import CliRunner, Result
@@ -18,6 +21,7 @@ from sds_core.planning.hours import DAY_MS
 from streaming.cli import group
 from streaming.cli.actions import plan_forecast
 from streaming.cli.actions.plan_report import forecast_report
+from streaming.cli.output import check_page, write_json
 from tests.support.planning.made_plan import plan
 from tests.support.planning.month import Month
 from tests.support.planning.stored import store
@@ -154,3 +158,46 @@ def test_one_channel_needs_no_sum() -> None:
     text = forecast_report(plan(["town"]), NAMES, lambda view: "")
     assert "together" not in text
     assert "until 2026-09-09 00:00:00 UTC" in text
+
+
+@pytest.fixture
+def pipe(tmp_path: Path) -> Iterator[tuple[Path, int]]:
+    """A pipe with a name, and the descriptor at its other end."""
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    yield path, reader
+    os.close(reader)
+
+
+def test_page_goes_to_a_pipe(pipe: tuple[Path, int]) -> None:
+    """Which no file replaces."""
+    path, reader = pipe
+    result = invoke(*SIZE, "--html", str(path))
+    assert result.exit_code == 0, result.output
+    assert os.read(reader, 100_000).startswith(b"<!doctype html>")
+    assert list(path.parent.iterdir()) == [path]
+    assert path.is_fifo()
+
+
+def test_page_goes_to_a_pipe_where_no_file_can_be_made(
+    pipe: tuple[Path, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in `/dev` for most users; but it must be writable itself."""
+    path, _ = pipe
+    monkeypatch.setattr(os, "access", lambda place, mode: place == path)
+    check_page(path)
+    monkeypatch.setattr(os, "access", lambda place, mode: False)
+    with pytest.raises(click.UsageError, match="is not writable"):
+        check_page(path)
+
+
+def test_report_on_standard_output_is_alone_there(
+    pipe: tuple[Path, int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The line that names the file is on standard error."""
+    path, reader = pipe
+    write_json({"a": 1}, path, "report")
+    assert os.read(reader, 100) == b'{\n  "a": 1\n}\n'
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err) == ("", f"report in {path}\n")

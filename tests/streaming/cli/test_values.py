@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 import pytest
 from click.testing import CliRunner
@@ -9,6 +11,7 @@ from click.testing import CliRunner
 from docs import make_cli
 from sds_core.durations import duration_text, parse_duration_ms
 from sds_core.observer.settings_table import read_values
+from streaming.cli import group
 from streaming.cli.commands import CONTEXT, Command
 from streaming.cli.settings import setting
 from streaming.cli.values import Duration
@@ -125,3 +128,91 @@ def test_setting_of_the_model_may_be_a_duration() -> None:
     assert read_values({"ack_deadline_ms": "2m"}) == {"ack_deadline_ms": 120_000}
     with pytest.raises(ValueError, match=r"observer\.ack_deadline_ms .*'soon'"):
         read_values({"ack_deadline_ms": "soon"})
+
+
+UNUSABLE = "\udcff"
+"""What a command gets for a byte that is not UTF-8."""
+
+NOT_UTF8 = [
+    ("incidents", "--history", ".", "--channel", UNUSABLE),
+    ("incidents", "--api", f"http://127.0.0.1:1/{UNUSABLE}"),
+    ("incidents", "--views", UNUSABLE),
+    ("plan", "forecast", "--history", ".", "--channel", UNUSABLE),
+    ("plan", "what-if", "--history", ".", "--channel", UNUSABLE),
+    ("dead-letter", "list", "--channel", UNUSABLE),
+    ("dead-letter", "list", "--dead-letter-topic", UNUSABLE),
+    ("dead-letter", "show", f"{UNUSABLE}:1:1"),
+    ("dead-letter", "list", "--bootstrap", f"{UNUSABLE}:1"),
+    ("export", "--channel", "town", "--channel", UNUSABLE, "file"),
+    ("trace", UNUSABLE),
+    ("trace", "--sender", UNUSABLE),
+    ("forget", "--yes", "--checkpoint", ".", "town", UNUSABLE),
+    ("export", "--kafka-username", UNUSABLE, "file"),
+]
+
+
+@pytest.mark.parametrize("arguments", NOT_UTF8, ids=lambda one: " ".join(one[:-1]))
+def test_text_that_is_not_utf8_is_refused(arguments: tuple[str, ...]) -> None:
+    """Where the option is read, because Kafka, DuckDB and HTTP do not take it."""
+    result = CliRunner(env={"SDS_MONITOR_BOOTSTRAP": "127.0.0.1:1"}).invoke(
+        group, arguments
+    )
+    assert result.exit_code == 2, result.exception
+    error = result.stderr.splitlines()[-1]
+    assert "Invalid value for" in error
+    assert error.endswith("the text is not UTF-8")
+
+
+def test_error_names_the_variable_with_a_secret_that_is_not_utf8() -> None:
+    """And not the secret."""
+    variable = "SDS_MONITOR_KAFKA_PASSWORD"
+    result = CliRunner(env={variable: f"s3cret{UNUSABLE}"}).invoke(
+        group, ["export", "--bootstrap", "127.0.0.1:1", "file"]
+    )
+    assert result.exit_code == 2, result.exception
+    assert f"Invalid value for {variable}: the text is not UTF-8" in result.stderr
+    assert "s3cret" not in result.output
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("dead-letter", "list", "--limit"),
+        ("run", "--read-tasks"),
+        ("run", "--max-batch-records"),
+        ("run", "--max-batch-bytes"),
+        ("run", "--shuffle-partitions"),
+        ("run", "--label-budget"),
+        ("mirror", "--cache-messages"),
+        ("mirror", "--spool-bytes"),
+        ("plan", "forecast", "--epoch-messages"),
+    ],
+    ids=" ".join,
+)
+def test_number_beyond_64_bits_is_refused(arguments: tuple[str, ...]) -> None:
+    """The greatest that is not beyond passes."""
+    *names, flag = arguments
+    option = option_of(names, flag)
+    greatest = 2**63 - 1
+    assert option.type.convert(str(greatest), option, None) == greatest
+    with pytest.raises(
+        click.BadParameter, match=f"is too large: use at most {greatest:,}"
+    ):
+        option.type.convert(str(greatest + 1), option, None)
+
+
+def option_of(names: Sequence[str], flag: str) -> click.Parameter:
+    """The option of a command."""
+    command: click.Command = group
+    for name in names:
+        assert isinstance(command, click.Group)
+        command = command.get_command(click.Context(command), name)  # type: ignore[assignment]
+    return next(one for one in command.params if flag in one.opts)
+
+
+def test_huge_limit_of_a_list_is_one_line() -> None:
+    """Before Kafka is asked."""
+    arguments = ["dead-letter", "list", "--bootstrap", "127.0.0.1:1", "--limit"]
+    result = CliRunner().invoke(group, [*arguments, "9" * 20])
+    assert result.exit_code == 2, result.exception
+    assert "Invalid value for '--limit': 99999999999999999999 is" in result.stderr
