@@ -21,7 +21,7 @@ from sds_core.observer.settings_table import read_values
 from sds_core.reading import TableError
 from streaming.cli import group
 from streaming.cli.settings import Secret
-from streaming.cli.values import Duration, Number
+from streaming.cli.values import Duration, Number, Text
 
 CHART = Path(__file__).with_name("helm") / "sds-monitor"
 SCHEMA = CHART / "values.schema.json"
@@ -123,7 +123,7 @@ def _type(kind: click.ParamType[Any]) -> Schema:
             return made | (_DURATION if isinstance(kind, Duration) else {})
         case click.types.BoolParamType():
             return {"type": "boolean"}
-        case click.Path() | click.types.StringParamType():
+        case click.Path() | Text():
             return {"type": "string", "minLength": 1}
     # A type of our own, which parses a text.
     return {"type": ["string", "number"]}
