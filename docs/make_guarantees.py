@@ -45,7 +45,7 @@ class Chaos(msgspec.Struct, tag_field="command", tag="make chaos"):
         differences: Values that differed from those of the undisturbed job or the
             truth.
         seed: Seed of traffic and kills.
-        jobs: Number of runs side by side, whose figures are added.
+        jobs: Number of plays at once. The figures are the sums of all plays.
         version: Version of sds-monitor.
         date: Day of the run, ISO 8601.
     """

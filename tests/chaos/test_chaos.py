@@ -14,6 +14,7 @@ from sds_core.simulation.comparison import compare
 from sds_core.simulation.truth import Truth
 from tests.support.chaos.plan import JOB, Victim, strikes
 from tests.support.chaos.play import Play
+from tests.support.chaos.together import MOST_KILLS, shares_of
 from tests.support.chaos.traffic import scenario
 from tests.support.monitor import report_of
 
@@ -57,6 +58,19 @@ def test_orderly_stop_does_not_count_as_a_kill() -> None:
     kills = [strike for strike in planned if strike.victim.is_killed]
     assert len(kills) == 100 < len(planned)
     assert planned[-1] == kills[-1]
+
+
+@pytest.mark.parametrize(
+    ("kills", "jobs", "plays"), [(1, 1, 1), (200, 1, 1), (201, 1, 2), (1_001, 2, 6)]
+)
+def test_no_play_is_so_long_that_the_monitor_forgets(
+    kills: int, jobs: int, plays: int
+) -> None:
+    """The kills are shared out, and none is left out."""
+    shares = shares_of(kills, jobs)
+    assert len(shares) == plays
+    assert sum(shares) == kills
+    assert max(shares) <= MOST_KILLS
 
 
 @pytest.mark.parametrize("seed", range(5))

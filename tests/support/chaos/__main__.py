@@ -30,7 +30,7 @@ _MOST_LINES = 30
     type=click.IntRange(1),
     default=1,
     show_default=True,
-    help="Runs side by side, which share the kills; their seeds follow each other.",
+    help="Plays at once, which share the kills; their seeds follow each other.",
 )
 @click.option(
     "--figures",

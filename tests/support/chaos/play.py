@@ -69,11 +69,11 @@ class Outcome:
     differences: list[str] = field(default_factory=list)
 
     def __add__(self, other: Outcome) -> Outcome:
-        """Return that of two runs side by side."""
+        """Return that of two plays."""
         return Outcome(
             self.kills + other.kills,
             self.stops + other.stops,
-            max(self.seconds, other.seconds),
+            self.seconds + other.seconds,
             self.starts + other.starts,
             self.recoveries_s + other.recoveries_s,
             self.records + other.records,
