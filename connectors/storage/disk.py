@@ -19,10 +19,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, BinaryIO
-
-if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer
+from typing import Any, BinaryIO
 
 _MORE_SPACE = "free space on this disk"
 _SOUND_DISK = "check this disk and its connection, of which the kernel's log has more"
@@ -203,7 +200,7 @@ class _NamedFile(io.FileIO):
         with _errors_of(name):
             super().__init__(path, "w")
 
-    def write(self, data: ReadableBuffer, /) -> int:
+    def write(self, data: Any, /) -> int:
         with _errors_of(self._path):
             return super().write(data)
 
