@@ -16,6 +16,7 @@ from starlette.routing import BaseRoute
 from connectors.web import words
 from connectors.web.crowding import LimitedRequests
 from connectors.web.door import ANONYMOUS
+from connectors.web.errors import error_handlers
 from connectors.web.metrics import Metrics
 from connectors.web.openapi import description
 from connectors.web.operations import Operation
@@ -63,6 +64,7 @@ def metrics_app(
     return Starlette(
         routes=[*every, description(every)],
         middleware=[Middleware(LimitedRequests)],
+        exception_handlers=error_handlers(),
     )
 
 
