@@ -7,9 +7,9 @@ from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response
 
-from connectors.web.answers import is_api, refusal
+from connectors.web.answers import is_api, plain_answer, refusal
 from connectors.web.refusals import Refusal
 
 _HTTP = {
@@ -24,7 +24,7 @@ Show = Callable[[Request, int, str], Response]
 
 def show_text(request: Request, status: int, why: str) -> Response:
     """Return an error as plain text."""
-    return PlainTextResponse(f"{why}\n", status)
+    return plain_answer(why, status)
 
 
 def error_handlers(
