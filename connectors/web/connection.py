@@ -107,6 +107,17 @@ class LimitedConnection(H11Protocol):
         if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
             self._request_since = None
 
+    def send_400_response(self, msg: str) -> None:
+        """Refuse an invalid request; if its answer has begun, only close."""
+        # The body of a request may be invalid while the application answers, or after
+        # that. h11 raises an error at a second answer.
+        if self.cycle is not None:
+            self.cycle.disconnected = True
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:
+            self.transport.close()
+
     def on_response_complete(self) -> None:
         """Start to wait for the client's next request."""
         self.waiting_since = self.loop.time()

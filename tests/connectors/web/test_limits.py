@@ -68,6 +68,38 @@ def test_connection_without_a_request_is_closed() -> None:
         wait_for(lambda: is_closed(silent))
 
 
+CHUNKED = b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def test_body_of_a_request_is_wrong_before_its_answer(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The answer is the refusal alone."""
+    with served(small, DEFAULT_LIMITS) as connect:
+        for _ in range(20):
+            client = connect()
+            client.sendall(CHUNKED + b"no chunk\r\n")
+            wait_for(lambda client=client: is_closed(client))
+            answer = client.recv(1_000)
+            assert answer.startswith(b"HTTP/1.1 400 ")
+            assert answer.count(b"HTTP/1.1") == 1
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("rest", [b"no chunk\r\n", b"1;" + b"a" * 100_000])
+def test_rest_of_a_request_is_wrong_after_its_answer(
+    rest: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The connection is closed, and the log has no traceback that anyone can cause."""
+    with served(small, DEFAULT_LIMITS) as connect:
+        client = connect()
+        client.sendall(CHUNKED)
+        assert whole(client).startswith(b"HTTP/1.1 200 ")
+        client.sendall(rest)
+        wait_for(lambda: is_closed(client))
+    assert not caplog.records
+
+
 @pytest.mark.parametrize(
     "begin",
     [
