@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from connectors.web.answers import is_api, plain_answer, refusal
+from connectors.web.crowding import PROBE, WATCHING
 from connectors.web.refusals import Refusal
 
 _HTTP = {
@@ -32,9 +33,9 @@ def error_handlers(
 ) -> Mapping[Any, Callable[[Request, Exception], Response]]:
     """Return an application's exception handlers.
 
-    In the API, the body of an error is JSON. At other addresses, `show_refusal` creates
-    the response to a refused request, and `show_failure` the response after an
-    unforeseen error.
+    In the API, the body of an error is JSON, and for metrics and probes it is text. At
+    other addresses, `show_refusal` creates the response to a refused request, and
+    `show_failure` the response after an unforeseen error.
     """
 
     def refuse(request: Request, error: Exception) -> Response:
@@ -47,7 +48,8 @@ def error_handlers(
         if is_api(request):
             answer = refusal(status, why, values)
         else:
-            answer = show_refusal(request, status, why)
+            show = show_text if _is_text(request) else show_refusal
+            answer = show(request, status, why)
         answer.headers.update(getattr(error, "headers", None) or {})
         return answer
 
@@ -55,10 +57,15 @@ def error_handlers(
         if is_api(request):
             answer = refusal(500, _UNFORESEEN, {})
         else:
-            answer = show_failure(request, 500, _UNFORESEEN)
+            show = show_text if _is_text(request) else show_failure
+            answer = show(request, 500, _UNFORESEEN)
         # After an unforeseen error, the server closes the connection. Because of this
         # header, the client does not reuse the connection.
         answer.headers["Connection"] = "close"
         return answer
 
     return {Refusal: refuse, HTTPException: refuse, Exception: fail}
+
+
+def _is_text(request: Request) -> bool:
+    return request.scope["path"] in {PROBE, *WATCHING}

@@ -97,6 +97,21 @@ def test_unexpected_error_of_an_audit_is_json(
     assert answer.text.startswith("the server failed to answer")
 
 
+@pytest.mark.parametrize("path", ["/metrics", "/readyz"])
+def test_unexpected_error_of_metrics_or_a_probe_is_text(
+    client: httpx.Client, stage: Any, path: str
+) -> None:
+    """As the description of the API says: no person reads a page there."""
+    stage.snapshot = None
+    answer = client.get(path)
+    assert answer.status_code == 500
+    assert answer.headers["content-type"].startswith("text/plain")
+    assert answer.text == "the server failed to answer: see the error in its log\n"
+    answer = client.post(path)
+    assert answer.status_code == 405
+    assert answer.text == "this address accepts only GET requests\n"
+
+
 class SlowSnapshot:
     """A snapshot that takes until `end` to be had.
 
