@@ -1,4 +1,4 @@
-"""Answers of the JSON API."""
+"""Answers of the JSON API, and answers in plain text."""
 
 from __future__ import annotations
 
@@ -28,6 +28,11 @@ def answer(content: Mapping[str, Any], status: int = 200) -> Response:
     return JSONResponse(with_utc(content), status_code=status, headers=HEADERS)
 
 
+def plain_answer(line: str, status: int = 200) -> Response:
+    """Return a line as plain text."""
+    return PlainTextResponse(f"{line}\n", status, HEADERS)
+
+
 def refusal(status: int, message: str, values: Mapping[str, str]) -> Response:
     """Return a JSON response whose `error` states why the request is refused."""
     return answer({"error": message, **values}, status)
@@ -45,7 +50,7 @@ def plain_refusal(
     if is_api(request):
         made = refusal(status, message, {})
     else:
-        made = PlainTextResponse(f"{message}\n", status)
+        made = plain_answer(message, status)
     made.headers.update(headers)
     return made
 

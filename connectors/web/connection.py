@@ -107,6 +107,31 @@ class LimitedConnection(H11Protocol):
         if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
             self._request_since = None
 
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """Close, but first answer a whole request: a client that sent it may read on.
+
+        Return whether the connection stays open for the answer.
+        """
+        is_answering = not (self.cycle is None or self.cycle.response_complete)
+        if not is_answering or self._request_since is not None:
+            return False
+        # A TLS connection cannot stay open in one direction (asyncio.sslproto).
+        if self.scheme == "https":
+            return False
+        self.cycle.keep_alive = False
+        return True
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse an invalid request; if its answer has begun, only close."""
+        # The body of a request may be invalid while the application answers, or after
+        # that. h11 raises an error at a second answer.
+        if self.cycle is not None:
+            self.cycle.disconnected = True
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:
+            self.transport.close()
+
     def on_response_complete(self) -> None:
         """Start to wait for the client's next request."""
         self.waiting_since = self.loop.time()

@@ -10,12 +10,14 @@ from prometheus_client.registry import Collector
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from connectors.web import words
+from connectors.web.answers import plain_answer
 from connectors.web.crowding import LimitedRequests
 from connectors.web.door import ANONYMOUS
+from connectors.web.errors import error_handlers
 from connectors.web.metrics import Metrics
 from connectors.web.openapi import description
 from connectors.web.operations import Operation
@@ -29,7 +31,7 @@ def probes(obstacle: Callable[[], str]) -> list[BaseRoute]:
 
     async def healthz(request: Request) -> Response:
         """Answer with status 200 while the process runs."""
-        return PlainTextResponse("ok\n")
+        return plain_answer("ok")
 
     # Pages may use all threads of Starlette, so `readyz` has a thread of its own.
     thread = CapacityLimiter(1)
@@ -44,8 +46,8 @@ def probes(obstacle: Callable[[], str]) -> list[BaseRoute]:
         # block the event loop.
         if why := await to_thread.run_sync(obstacle, limiter=thread):
             shown = "" if ANONYMOUS in request.scope else f": {why}"
-            return PlainTextResponse(f"not ready{shown}\n", status_code=503)
-        return PlainTextResponse("ready\n")
+            return plain_answer(f"not ready{shown}", 503)
+        return plain_answer("ready")
 
     return [
         Operation("/healthz", healthz, is_open=True),
@@ -63,6 +65,7 @@ def metrics_app(
     return Starlette(
         routes=[*every, description(every)],
         middleware=[Middleware(LimitedRequests)],
+        exception_handlers=error_handlers(),
     )
 
 

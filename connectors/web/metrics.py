@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import gzip
+import re
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,16 +14,18 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.exposition import gzip_accepted
 from starlette.requests import Request
 from starlette.responses import Response
 
 from connectors.prometheus.exposition import Named, Registry, encoder
+from connectors.web.answers import HEADERS
 from connectors.web.operations import Operation
 
 _COMPRESSION = 3
 """Compression level of zlib. The highest level takes ten times as long, but its result
 is only a seventh smaller."""
+
+_WEIGHT_0 = re.compile(r"\s*q\s*=\s*0(\.0*)?\s*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,12 +80,12 @@ class Metrics:
         wanted = _Wanted(
             ",".join(request.headers.getlist("accept")),
             tuple(request.query_params.getlist("name[]")),
-            gzip_accepted(",".join(request.headers.getlist("accept-encoding"))),
+            _accepts_gzip(",".join(request.headers.getlist("accept-encoding"))),
         )
         made = await asyncio.get_running_loop().run_in_executor(
             self._thread, self._answer, wanted, time.monotonic()
         )
-        headers = {"Content-Type": made.content_type}
+        headers = {**HEADERS, "Content-Type": made.content_type}
         if wanted.is_compressed:
             headers["Content-Encoding"] = "gzip"
         return Response(made.body, headers=headers)
@@ -105,6 +108,17 @@ class Metrics:
         if wanted.is_compressed:
             body = gzip.compress(body, _COMPRESSION)
         return _Made(wanted, begun_s, body, content_type)
+
+
+def _accepts_gzip(accepted: str) -> bool:
+    """Whether the header `Accept-Encoding` names gzip with a weight above 0."""
+    # prometheus_client ignores the weight, which is 0 if a client refuses a coding
+    # (RFC 9110, 12.4.2).
+    codings = (one.partition(";") for one in accepted.lower().split(","))
+    return any(
+        coding.strip() == "gzip" and not _WEIGHT_0.fullmatch(weight)
+        for coding, _, weight in codings
+    )
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Iterable
 
 import msgspec
 
+from sds_core.text import visible
 from streaming.ledger.ledger import Ledger
 
 MAX_LABEL_CHARACTERS = 200
@@ -36,7 +37,10 @@ class LabelLedger:
         self._ledger = ledger
         self._prefix = prefix
         self._budget = budget
-        self._labels: dict[str, None] = {}
+        # Label, as a scrape shows it -> name. In a label, escapes replace hidden
+        # characters, so two names may have the same label. Only one of them gets it,
+        # because Prometheus refuses duplicate series.
+        self._labels: dict[str, str] = {}
         # Forgotten names that still have a label. A new name may take over the label of
         # one of these names, the last name first, because its label is the oldest.
         self._vacant: dict[str, None] = {}
@@ -44,12 +48,13 @@ class LabelLedger:
         if stored is not None:
             with ledger.decoding("labels"):
                 names = msgspec.json.decode(stored, type=list[str])
-            self._labels = dict.fromkeys(names)
+            for name in names:
+                self._labels.setdefault(visible(name), name)
 
     @property
     def labels(self) -> tuple[str, ...]:
         """Names that have a label, in the order of labelling."""
-        return tuple(self._labels)
+        return tuple(self._labels.values())
 
     def admit(
         self,
@@ -59,7 +64,7 @@ class LabelLedger:
         """Give a label to each new name that may have a label.
 
         A name longer than `MAX_LABEL_CHARACTERS` gets no label, because untrusted
-        senders choose names.
+        senders choose names. A name also gets no label if another name has this label.
 
         Args:
             names: Names of views; a name that has a label already keeps it.
@@ -75,19 +80,19 @@ class LabelLedger:
         new = [
             name
             for name in names
-            if name not in self._labels and len(name) <= MAX_LABEL_CHARACTERS
+            if len(name) <= MAX_LABEL_CHARACTERS and visible(name) not in self._labels
         ]
         wishes = {name: wish(name) for name in new}
         for name in sorted(new, key=lambda name: wishes[name] is not True):
             if self._vacant and room[wishes[name]] == len(self._labels):
-                del self._labels[self._vacant.popitem()[0]]
+                del self._labels[visible(self._vacant.popitem()[0])]
             if len(self._labels) < room[wishes[name]]:
-                self._labels[name] = None
+                self._labels.setdefault(visible(name), name)
         if self._labels != before:
             self._ledger.write(
                 "INSERT OR REPLACE INTO labels VALUES (?, ?)",
                 self._prefix,
-                json.dumps(list(self._labels)),
+                json.dumps(self.labels),
             )
 
     def vacate(self, known: Collection[str]) -> None:
@@ -98,5 +103,5 @@ class LabelLedger:
         method at startup, after `admit` has processed the existing names.
         """
         self._vacant = dict.fromkeys(
-            name for name in reversed(self._labels) if name not in known
+            name for name in reversed(self.labels) if name not in known
         )

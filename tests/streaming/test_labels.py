@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,24 @@ def test_very_long_id_gets_no_label(tmp_path: Path) -> None:
     ledger = labels(tmp_path, 5)
     ledger.admit(["x" * (MAX_LABEL_CHARACTERS + 1), "y" * MAX_LABEL_CHARACTERS])
     assert ledger.labels == ("y" * MAX_LABEL_CHARACTERS,)
+
+
+def test_id_that_looks_like_a_labelled_id_gets_no_label(tmp_path: Path) -> None:
+    """A label shows hidden characters as escapes, and series must differ."""
+    hidden, written = "a\x01", r"a\x01"
+    ledger = labels(tmp_path, 5)
+    ledger.admit([hidden, written, "b"])
+    assert ledger.labels == (hidden, "b")
+    ledger.admit([written])
+    assert ledger.labels == (hidden, "b")
+
+
+def test_equal_labels_of_an_earlier_release_are_not_read(tmp_path: Path) -> None:
+    """The name that got the label first keeps it."""
+    ledger = ledger_in(tmp_path)
+    stored = json.dumps(["c", r"a\x01", "a\x01", "b"])
+    ledger.write("INSERT INTO labels VALUES (?, ?)", "sds", stored)
+    assert LabelLedger(ledger, "sds", 5).labels == ("c", r"a\x01", "b")
 
 
 def test_budget_of_zero_gives_no_label(tmp_path: Path) -> None:

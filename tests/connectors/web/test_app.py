@@ -134,6 +134,38 @@ def test_other_programs_return_only_the_named_metrics(
     assert samples(text) == lines
 
 
+@pytest.mark.parametrize(
+    ("accepted", "encoding"),
+    [
+        ("gzip", "gzip"),
+        ("br, GZIP ; q=0.001", "gzip"),
+        ("gzip;q=1.0", "gzip"),
+        ("gzip;q=0", None),
+        ("identity, gzip ; Q = 0.000", None),
+        ("br", None),
+        ("", None),
+    ],
+)
+def test_scrape_is_compressed_only_if_the_client_accepts_it(
+    client: httpx.Client, accepted: str, encoding: str | None
+) -> None:
+    """The weight 0 refuses a coding (RFC 9110, 12.4.2)."""
+    answer = client.get("/metrics", headers={"Accept-Encoding": accepted})
+    assert answer.headers.get("content-encoding") == encoding
+    assert "sds_monitor_ok" in answer.text
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/healthz", "/readyz"])
+def test_no_cache_stores_metrics_or_probes(
+    client: httpx.Client, switch: Any, path: str
+) -> None:
+    """The status of yesterday would hide today's."""
+    assert client.get(path).headers["cache-control"] == "no-store"
+    switch.app = create_mirror_app(MirrorFigures())
+    for one in (path, "/nothing"):
+        assert client.get(one).headers["cache-control"] == "no-store"
+
+
 def test_process_is_healthy_whatever_the_query_does(
     client: httpx.Client, stage: Any
 ) -> None:

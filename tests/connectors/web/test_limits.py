@@ -68,6 +68,81 @@ def test_connection_without_a_request_is_closed() -> None:
         wait_for(lambda: is_closed(silent))
 
 
+async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+    """An application that answers later."""
+    await asyncio.sleep(0.2)
+    await small(scope, receive, send)
+
+
+def test_client_that_ends_its_side_gets_its_answer() -> None:
+    """It sends no more, but it still reads; then the server ends the connection."""
+    with served(slow, DEFAULT_LIMITS) as connect:
+        client = connect()
+        client.sendall(REQUEST)
+        client.shutdown(socket.SHUT_WR)
+        assert whole(client).startswith(b"HTTP/1.1 200 ")
+        assert client.recv(1) == b""
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"GET / HTTP/1.1\r\n",
+        b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n",
+    ],
+    ids=["nothing", "head", "body"],
+)
+def test_client_that_ends_its_side_too_early_is_cut_off(sent: bytes) -> None:
+    """No further byte of the request can come."""
+    with served(slow, DEFAULT_LIMITS) as connect:
+        client = connect()
+        client.sendall(sent)
+        client.shutdown(socket.SHUT_WR)
+        assert client.recv(1) == b""
+
+
+def test_client_that_ends_its_side_after_an_answer_is_cut_off() -> None:
+    """It sends no further request."""
+    with served(small, DEFAULT_LIMITS) as connect:
+        client = connect()
+        answer_of(client)
+        client.shutdown(socket.SHUT_WR)
+        assert client.recv(1) == b""
+
+
+CHUNKED = b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def test_body_of_a_request_is_wrong_before_its_answer(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The answer is the refusal alone."""
+    with served(small, DEFAULT_LIMITS) as connect:
+        for _ in range(20):
+            client = connect()
+            client.sendall(CHUNKED + b"no chunk\r\n")
+            wait_for(lambda client=client: is_closed(client))
+            answer = client.recv(1_000)
+            assert answer.startswith(b"HTTP/1.1 400 ")
+            assert answer.count(b"HTTP/1.1") == 1
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("rest", [b"no chunk\r\n", b"1;" + b"a" * 100_000])
+def test_rest_of_a_request_is_wrong_after_its_answer(
+    rest: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The connection is closed, and the log has no traceback that anyone can cause."""
+    with served(small, DEFAULT_LIMITS) as connect:
+        client = connect()
+        client.sendall(CHUNKED)
+        assert whole(client).startswith(b"HTTP/1.1 200 ")
+        client.sendall(rest)
+        wait_for(lambda: is_closed(client))
+    assert not caplog.records
+
+
 @pytest.mark.parametrize(
     "begin",
     [

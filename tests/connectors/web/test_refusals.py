@@ -13,7 +13,9 @@ from prometheus_client import CollectorRegistry
 
 from connectors.web.app import create_app
 from connectors.web.server import WebServer
+from connectors.web.side_apps import create_audit_app
 from connectors.web.sources import Sources
+from sds_core.audit.figures import AuditFigures
 from sds_core.observer.snapshot import Snapshot
 from tests.support.snapshots import snapshot_of
 from tests.support.web.reading import Tags
@@ -49,12 +51,65 @@ def test_unexpected_error_is_a_page_or_json(client: httpx.Client, stage: Any) ->
         assert answer.status_code == 500
         assert "default-src 'none'" in answer.headers["content-security-policy"]
         tags = Tags(answer.text)
-        assert "The monitor failed to answer" in tags.text
+        assert "The server failed to answer" in tags.text
         (back,) = [attrs["href"] for tag, attrs in tags.found if tag == "a"]
         assert answer.url.join(str(back)).path == "/"
     answer = client.get("/api/v1/channels")
     assert answer.status_code == 500
-    assert answer.json()["error"].startswith("the monitor failed to answer")
+    assert answer.json()["error"].startswith("the server failed to answer")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "why"),
+    [
+        ("GET", "/api/v1/audit?foo=1", 400, "no parameter has the name foo"),
+        ("GET", "/api/v1/openapi.json?foo=1", 400, "no parameter has the name foo"),
+        ("GET", "/api/v1/nothing", 404, "nothing was found at this address"),
+        ("POST", "/api/v1/audit", 405, "this address accepts only GET requests"),
+        ("GET", "/nothing", 404, "nothing was found at this address"),
+        ("POST", "/metrics", 405, "this address accepts only GET requests"),
+    ],
+)
+def test_audit_refuses_as_the_monitor_does(
+    client: httpx.Client, switch: Any, method: str, path: str, status: int, why: str
+) -> None:
+    """In JSON below ``/api``, else in text."""
+    switch.app = create_audit_app(AuditFigures())
+    answer = client.request(method, path)
+    assert answer.status_code == status
+    if path.startswith("/api"):
+        assert answer.json()["error"].startswith(why)
+    else:
+        assert answer.text == f"{why}\n"
+    assert ("allow" in answer.headers) == (status == 405)
+
+
+def test_unexpected_error_of_an_audit_is_json(
+    client: httpx.Client, switch: Any
+) -> None:
+    """As the description of its API says."""
+    switch.app = create_audit_app(None)  # type: ignore[arg-type]
+    answer = client.get("/api/v1/audit")
+    assert answer.status_code == 500
+    assert answer.json()["error"].startswith("the server failed to answer")
+    answer = client.get("/readyz")
+    assert answer.status_code == 500
+    assert answer.text.startswith("the server failed to answer")
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/readyz"])
+def test_unexpected_error_of_metrics_or_a_probe_is_text(
+    client: httpx.Client, stage: Any, path: str
+) -> None:
+    """As the description of the API says: no person reads a page there."""
+    stage.snapshot = None
+    answer = client.get(path)
+    assert answer.status_code == 500
+    assert answer.headers["content-type"].startswith("text/plain")
+    assert answer.text == "the server failed to answer: see the error in its log\n"
+    answer = client.post(path)
+    assert answer.status_code == 405
+    assert answer.text == "this address accepts only GET requests\n"
 
 
 class SlowSnapshot:
