@@ -233,7 +233,7 @@ class Admission:
     def _live_end(self, unread: Unread, newest: Mapping[int, TimedOffset]) -> Position:
         row_limit = self._row_limit(unread)
         newest_ms, times = self._times(unread, row_limit).newest_ms(newest)
-        clock_ms = unread.common_clock_ms(newest_ms)
+        clock_ms = unread.common_clock_ms(newest_ms, times.unmoved)
         return self._fitting_end(unread, newest_ms, clock_ms, times, row_limit)
 
     def _drained_end(self, unread: Unread) -> Position:
@@ -265,7 +265,7 @@ class Admission:
         start = unread.start
         clock_ms = max(start.clock_ms, clock_ms)
         if unread.rows <= row_limit:
-            return unread.position(clock_ms, unread.ends, newest_ms)
+            return unread.position(clock_ms, unread.ends, newest_ms, times.unmoved)
         end = aligned_end(times, clock_ms, row_limit)
         if end.ends != start.next_offsets() or end.clock_ms != start.clock_ms:
             return unread.position(end.clock_ms, end.ends)

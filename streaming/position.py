@@ -5,7 +5,7 @@ Spark stores the position at the end of each batch as the batch's offsets.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, NamedTuple
 
@@ -16,7 +16,7 @@ from sds_core.observer.ahead import NO_LOOK, Look
 Offset = Annotated[int, msgspec.Meta(ge=0)]
 
 IDLE_PARTITION_MS = 30_000
-"""After this wall time without a record, a partition is idle.
+"""After this wall time without a record that can advance T, a partition is idle.
 
 An idle partition no longer holds back the admission time T (`Position.clock_ms`). Event
 time cannot show that a partition is idle, because its records may still be in transit
@@ -33,7 +33,7 @@ class PartitionPosition(NamedTuple):
             may be too low.
         batch_start: First offset of the batch that ended at `next_offset`.
         moved_ms: Wall time of the last admission that found unread records in the
-            partition, Unix ms.
+            partition that can advance T, Unix ms. Records from the future cannot.
     """
 
     next_offset: Offset
@@ -173,14 +173,20 @@ class Unread:
         """Number of unread offsets in all partitions."""
         return count_rows(self.start.next_offsets(), self.ends)
 
-    def common_clock_ms(self, newest_ms: Mapping[int, int]) -> int:
+    def common_clock_ms(
+        self, newest_ms: Mapping[int, int], unmoved: Collection[int] = ()
+    ) -> int:
         """Return admission time T of a batch that reads all unread records, Unix ms.
 
         `newest_ms` has the newest record time of each partition. T is the minimum of
         these times in the active partitions. If all partitions are idle, T is the
-        maximum of all these times.
+        maximum of all these times. `unmoved` has partitions without unread records that
+        can advance T.
         """
-        active = [ms for p, ms in newest_ms.items() if not self._is_idle(p)]
+        moved = set(self.partitions).difference(unmoved)
+        active = [
+            ms for p, ms in newest_ms.items() if p in moved or not self._is_idle(p)
+        ]
         return min(active, default=max(newest_ms.values(), default=0))
 
     def position(
@@ -188,15 +194,16 @@ class Unread:
         clock_ms: int,
         ends: Mapping[int, int],
         newest_ms: Mapping[int, int] | None = None,
+        unmoved: Collection[int] = (),
     ) -> Position:
         """Return the position after a batch that reads up to `ends`.
 
         `clock_ms` is the batch's admission time T. `newest_ms` has the maximum time of
         the records in the batch, by partition; None if all these records are at or
-        before T.
+        before T. `unmoved` has partitions without unread records that can advance T.
         """
         newest_ms = newest_ms or {}
-        unread = set(self.partitions)
+        moved = set(self.partitions).difference(unmoved)
         partitions = {
             p: PartitionPosition(
                 next_offset=ends.get(p, here.next_offset),
@@ -204,7 +211,7 @@ class Unread:
                 batch_start=here.next_offset,
                 # If the wall clock was set back, `moved_ms` is set back too.
                 moved_ms=min(here.moved_ms, self.wall_ms)
-                if p not in unread
+                if p not in moved
                 else self.wall_ms,
             )
             for p, here in self.start.partitions.items()
@@ -219,7 +226,7 @@ class Unread:
 
     def _is_idle(self, partition: int) -> bool:
         silent_ms = self.wall_ms - self.start.partitions[partition].moved_ms
-        return partition not in self.partitions and silent_ms > IDLE_PARTITION_MS
+        return silent_ms > IDLE_PARTITION_MS
 
 
 def count_rows(starts: Mapping[int, int], ends: Mapping[int, int]) -> int:
