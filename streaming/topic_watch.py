@@ -269,16 +269,23 @@ class TopicWatch:
         position, topic = self._position, self.ends
         if position is None or topic is None:
             return {}
+        reached = position.next_offsets()
         behind = sum(
             max(0, topic.written.get(partition, 0) - offset)
-            for partition, offset in position.next_offsets().items()
+            for partition, offset in reached.items()
         )
-        # A record from the future does not advance the job's clock, so it does not
-        # count as the topic's newest record.
+        # An entry that the job has read may be a record from the future, or the end of
+        # a transaction. Neither advances the job's clock, however much later the entry
+        # is. For read entries, the position therefore has the newest time.
         now_ms = _wall_ms()
-        times = [at.timestamp_ms for at in topic.newest.values()]
-        newest_ms = max((ms for ms in times if not is_future(ms, now_ms)), default=0)
-        lag_s = max(0, newest_ms - position.clock_ms) / 1000
+        times = [
+            at.timestamp_ms
+            for partition, at in topic.newest.items()
+            if at.offset >= reached.get(partition, 0)
+            and not is_future(at.timestamp_ms, now_ms)
+        ]
+        times += [here.newest_ms for here in position.partitions.values()]
+        lag_s = max(0, max(times, default=0) - position.clock_ms) / 1000
         return {
             "records_behind": behind,
             # The lag is measured from the job's clock, which is 0 before the first
