@@ -84,6 +84,11 @@ class ReadRange:
         last = min(self.held, end + LOOKAHEAD)
         return OffsetRange(self.offsets.partition, end, max(end, last))
 
+    def since(self, first: int) -> ReadRange:
+        """Return this range without its offsets before `first`."""
+        start = min(max(self.offsets.start, first), self.offsets.end)
+        return replace(self, offsets=self.offsets._replace(start=start))
+
 
 @dataclass(frozen=True)
 class ReadTask(InputPartition):
@@ -157,8 +162,8 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         # For the last plan that found no unread records: the position at which it
         # began, and its wall time, Unix ms.
         self._quiet: tuple[Position | None, int] = (None, 0)
-        # Number of records that cannot be read, because their topic was recreated after
-        # their batch was planned. The next planned position counts them as skipped.
+        # Number of records that cannot be read, because Kafka deleted them after their
+        # batch was planned. The next planned position counts them as skipped.
         self._unreadable = 0
 
     def __getstate__(self) -> dict[str, Any]:
@@ -223,19 +228,17 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[ReadTask]:
         """Divide a batch among the workers.
 
-        A Kafka partition is never divided between workers. If a topic was recreated
-        after the batch was planned, the batch reads nothing from this topic.
+        A Kafka partition is never divided between workers. If the job continues without
+        lost records, the batch omits those that were deleted after it was planned. If
+        their topic was recreated, it reads nothing from this topic.
         """
         planned = Position.from_json(end)
         ranges = _ranges(Position.from_json(start), planned)
-        if lost := self._admission().lost_topics(planned):
-            held = [
-                one for one in ranges if topic_index(one.offsets.partition) not in lost
-            ]
-            self._unreadable += sum(map(_size, ranges)) - sum(map(_size, held))
-            ranges = held
-        is_small = sum(map(_size, ranges)) <= _SMALL_BATCH_RECORDS
-        shares = _balanced(ranges, 1 if is_small else self._settings.tasks)
+        held = self._held(ranges, planned)
+        rows = sum(map(_size, held))
+        self._unreadable += sum(map(_size, ranges)) - rows
+        is_small = rows <= _SMALL_BATCH_RECORDS
+        shares = _balanced(held, 1 if is_small else self._settings.tasks)
         requests = self._requests(Position.from_json(start).requests, planned.requests)
         return [
             ReadTask(
@@ -332,6 +335,21 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._offsets is not None:
             self._offsets.close()
             self._offsets = None
+
+    def _held(self, ranges: Sequence[ReadRange], planned: Position) -> list[ReadRange]:
+        """Return the parts of a planned batch's ranges that the job can still read."""
+        admission = self._admission()
+        lost = admission.lost_topics(planned)
+        held = [
+            one
+            for one in ranges
+            if _size(one) > 0 and topic_index(one.offsets.partition) not in lost
+        ]
+        if not held or not self._settings.skip_lost:
+            # The read itself raises an error if Kafka has deleted a record.
+            return held
+        firsts = admission.offsets.earliest([one.offsets.partition for one in held])
+        return [one.since(firsts[one.offsets.partition]) for one in held]
 
     def _requests(self, after: int, until: int) -> list[DigestRow]:
         register = self._opened_register()
