@@ -77,9 +77,12 @@ class Withheld:
     transaction ends, a reader of committed records receives neither its records nor any
     later records of the partition. A hanging transaction may never end, so the
     partition seems silent.
+
+    `name_of` returns the text for a partition's number in the log.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, name_of: Callable[[int], str] = str) -> None:
+        self._name_of = name_of
         # Partition -> offset where its open transaction begins, and the monotonic time
         # at which `observe` first found this offset, seconds.
         self._stable: dict[int, tuple[int, float]] = {}
@@ -111,7 +114,7 @@ class Withheld:
                 "has been open for more than %.0f s: end its producer, or find and "
                 "abort the transaction with kafka-transactions.sh",
                 f"{count:,}",
-                ", ".join(map(str, sorted(held))),
+                ", ".join(map(self._name_of, sorted(held))),
                 WITHHELD_S,
             )
         elif self._count and not count:
@@ -144,11 +147,16 @@ class TopicWatch:
     The thread publishes the lag and the time of each answer. The thread also compares
     this machine's clock with the clocks of Kafka and of the taps, and commits offsets.
     The thread closes `offsets` and `tail`, so the caller must not use them. Before
-    Kafka's first answer, `ends` is None.
+    Kafka's first answer, `ends` is None. `name_of` is that of `Withheld`.
     """
 
     def __init__(
-        self, offsets: TopicOffsets, tail: TopicTail, board: Board, group: str | None
+        self,
+        offsets: TopicOffsets,
+        tail: TopicTail,
+        board: Board,
+        group: str | None,
+        name_of: Callable[[int], str] = str,
     ) -> None:
         self._offsets = offsets
         self._tail = tail
@@ -156,7 +164,7 @@ class TopicWatch:
         self._board = board
         self._group = group
         self._clock = ClockCheck(offsets.broker_time_ms, _wall_ms, time.monotonic)
-        self._withheld = Withheld()
+        self._withheld = Withheld(name_of)
         self._position: Position | None = None
         self._committed: Mapping[int, int] = {}
         self._refusals: Counter[str] = Counter()
@@ -339,7 +347,9 @@ def watched_topic(
 ) -> Iterator[TopicWatch]:
     """Run a `TopicWatch` while the block runs; it gets `board` and `group`."""
     brief = replace(kafka, timeout_s=min(kafka.timeout_s, _ANSWER_S))
-    watch = TopicWatch(TopicOffsets(brief), TopicTail(brief), board, group)
+    watch = TopicWatch(
+        TopicOffsets(brief), TopicTail(brief), board, group, kafka.partition_name
+    )
     watch.start()
     try:
         yield watch
