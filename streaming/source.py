@@ -22,14 +22,14 @@ from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailable
 
 from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.offsets import TimedOffset, TopicOffsets
-from connectors.kafka.settings import topic_index
+from connectors.kafka.settings import RecordsLost, topic_index
 from sds_core.observer.ahead import LOOKAHEAD, Foresight, Look
 from sds_core.observer.kinds import AnyProtocol, without_figures
 from sds_core.observer.protocols import PROTOCOLS, by_name
 from sds_core.observer.record import RawRecord, is_future
 from streaming.admission import Admission, Target
 from streaming.chunk import CLOCK_KEY, Chunk, DigestRow
-from streaming.failure import BatchTooLarge, hand_over
+from streaming.failure import BatchTooLarge, LostInRead, hand_over
 from streaming.ledger.ledger import Ledger
 from streaming.ledger.view_register import ViewRegister
 from streaming.position import PartitionPosition, Position
@@ -84,10 +84,12 @@ class ReadRange:
         last = min(self.held, end + LOOKAHEAD)
         return OffsetRange(self.offsets.partition, end, max(end, last))
 
-    def since(self, first: int) -> ReadRange:
-        """Return this range without its offsets before `first`."""
-        start = min(max(self.offsets.start, first), self.offsets.end)
-        return replace(self, offsets=self.offsets._replace(start=start))
+    def within(self, first: int, end: int) -> ReadRange:
+        """Return the part of this range in a partition that has [first, end)."""
+        partition, start, stop = self.offsets
+        stop = max(start, min(stop, end))
+        offsets = OffsetRange(partition, min(max(start, first), stop), stop)
+        return replace(self, offsets=offsets, held=min(self.held, end))
 
 
 @dataclass(frozen=True)
@@ -312,8 +314,13 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _fetched(self, ranges: Sequence[OffsetRange]) -> Iterator[RawRecord]:
         settings = self._settings
-        for records in fetch(settings.client, settings.kafka, ranges):
-            yield from records
+        try:
+            for records in fetch(settings.client, settings.kafka, ranges):
+                yield from records
+        except RecordsLost as error:
+            if not settings.skip_lost:
+                raise
+            raise LostInRead(error.topic, error.partition) from error
 
     def _is_wanted(self, record: RawRecord, chunk: Chunk, written_ms: int) -> bool:
         window = self._settings.window
@@ -348,8 +355,13 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if not held or not self._settings.skip_lost:
             # The read itself raises an error if Kafka has deleted a record.
             return held
-        firsts = admission.offsets.earliest([one.offsets.partition for one in held])
-        return [one.since(firsts[one.offsets.partition]) for one in held]
+        partitions = [one.offsets.partition for one in held]
+        firsts = admission.offsets.earliest(partitions)
+        ends = admission.offsets.latest(partitions)
+        return [
+            one.within(firsts[partition], ends[partition])
+            for partition, one in zip(partitions, held, strict=True)
+        ]
 
     def _requests(self, after: int, until: int) -> list[DigestRow]:
         register = self._opened_register()

@@ -111,7 +111,7 @@ class KafkaSettings:
     def partition_name(self, number: int) -> str:
         """Return what follows the word "partition" in texts about partition `number`.
 
-        If there are several topics, the text names the topic.
+        If the job reads several topics, the text names the topic.
         """
         topic, partition = self.place_of(number)
         return (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import msgspec
@@ -54,6 +55,48 @@ def test_planned_batch_is_read_without_its_deleted_records(
     assert ranges_of(reader, start, end) == ranges
     after = Position.from_json(reader.latestOffset(end.to_json(), None))  # type: ignore[arg-type]
     assert after.skipped == lost + max(0, firsts[0] - 4)
+
+
+def test_planned_batch_is_read_without_records_that_an_election_took(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The partition ends before the batch, or where records behind it were known."""
+    topic = ListedTopic([1_000] * 4, [1_000] * 3)
+    end = topic.admission(6).plan(Position(), WALL_MS)
+    assert end.next_offsets() == {0: 4, 1: 2}
+    del topic.logs[0].entries[1:], topic.logs[1].entries[2:]
+    settings = SourceSettings(KafkaSettings("", "frames"), skip_lost=True)
+    reader = SdsFramesReader(settings)
+    monkeypatch.setattr(reader, "_offsets", topic)
+    (task,) = reader.partitions(Position().to_json(), end.to_json())
+    assert sorted((*one.offsets, one.behind.end) for one in task.ranges) == [
+        (0, 0, 1, 1),
+        (1, 0, 2, 2),
+    ]
+
+
+@pytest.mark.parametrize("skip_lost", [False, True])
+def test_records_that_are_deleted_while_a_batch_reads_them(
+    monkeypatch: pytest.MonkeyPatch, skip_lost: bool
+) -> None:
+    """With skip_lost, the query starts again; otherwise, a person must decide."""
+
+    def fetch(*args: object) -> None:
+        raise RecordsLost("frames", 0, 0, 4)
+
+    monkeypatch.setattr("streaming.source.fetch", fetch)
+    topic = ListedTopic([1_000] * 4)
+    end = topic.admission().plan(Position(), WALL_MS)
+    settings = SourceSettings(KafkaSettings("", "frames"), skip_lost=skip_lost)
+    reader = SdsFramesReader(settings)
+    monkeypatch.setattr(reader, "_offsets", topic)
+    (task,) = reader.partitions(Position().to_json(), end.to_json())
+    with pytest.raises(LookupError) as caught:
+        list(reader.read(task))
+    (note,) = caught.value.__notes__
+    meaning = json.loads(note.partition(": ")[2])
+    assert (meaning["passes"], meaning["final"]) == (skip_lost, not skip_lost)
+    assert ("--on-lost-records" in meaning["cause"]) is not skip_lost
 
 
 @pytest.mark.kafka
