@@ -268,7 +268,7 @@ class Admission:
             return unread.position(clock_ms, unread.ends, newest_ms, times.unmoved)
         end = aligned_end(times, clock_ms, row_limit)
         if end.ends != start.next_offsets() or end.clock_ms != start.clock_ms:
-            return unread.position(end.clock_ms, end.ends)
+            return unread.position(end.clock_ms, end.ends, unmoved=end.times.unmoved)
         # A silent partition holds T back, and all records up to T have been read. The
         # batch therefore reads records that are later than T.
         latest_ms = max(newest_ms.values(), default=clock_ms)
@@ -278,7 +278,9 @@ class Admission:
             for p, first in start.next_offsets().items()
             if beyond.ends[p] > first
         }
-        return unread.position(start.clock_ms, beyond.ends, peaks_ms)
+        return unread.position(
+            start.clock_ms, beyond.ends, peaks_ms, beyond.times.unmoved
+        )
 
     def _times(self, unread: Unread, scan_rows: int) -> RecordTimes:
         last_ms = unread.believed_ms + MAX_AHEAD_MS
