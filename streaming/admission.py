@@ -233,7 +233,8 @@ class Admission:
     def _live_end(self, unread: Unread, newest: Mapping[int, TimedOffset]) -> Position:
         row_limit = self._row_limit(unread)
         newest_ms, times = self._times(unread, row_limit).newest_ms(newest)
-        clock_ms = unread.common_clock_ms(newest_ms, times.unmoved)
+        unread = replace(unread, unmoved=times.unmoved)
+        clock_ms = unread.common_clock_ms(newest_ms)
         return self._fitting_end(unread, newest_ms, clock_ms, times, row_limit)
 
     def _drained_end(self, unread: Unread) -> Position:
@@ -265,10 +266,10 @@ class Admission:
         start = unread.start
         clock_ms = max(start.clock_ms, clock_ms)
         if unread.rows <= row_limit:
-            return unread.position(clock_ms, unread.ends, newest_ms, times.unmoved)
+            return unread.position(clock_ms, unread.ends, newest_ms)
         end = aligned_end(times, clock_ms, row_limit)
         if end.ends != start.next_offsets() or end.clock_ms != start.clock_ms:
-            return unread.position(end.clock_ms, end.ends, unmoved=end.times.unmoved)
+            return unread.position(end.clock_ms, end.ends)
         # A silent partition holds T back, and all records up to T have been read. The
         # batch therefore reads records that are later than T.
         latest_ms = max(newest_ms.values(), default=clock_ms)
@@ -278,9 +279,7 @@ class Admission:
             for p, first in start.next_offsets().items()
             if beyond.ends[p] > first
         }
-        return unread.position(
-            start.clock_ms, beyond.ends, peaks_ms, beyond.times.unmoved
-        )
+        return unread.position(start.clock_ms, beyond.ends, peaks_ms)
 
     def _times(self, unread: Unread, scan_rows: int) -> RecordTimes:
         last_ms = unread.believed_ms + MAX_AHEAD_MS

@@ -153,6 +153,7 @@ class Unread:
         held: End offset of the whole partition.
         wall_ms: Wall time of the admission, Unix ms.
         believed_ms: Sum of `wall_ms` and the lead of the topic's clock over wall time.
+        unmoved: Partitions whose unread records cannot advance T, as far as is known.
     """
 
     start: Position
@@ -161,6 +162,7 @@ class Unread:
     looks: Mapping[int, Look]
     wall_ms: int
     believed_ms: int
+    unmoved: Collection[int] = ()
 
     @property
     def partitions(self) -> list[int]:
@@ -173,17 +175,14 @@ class Unread:
         """Number of unread offsets in all partitions."""
         return count_rows(self.start.next_offsets(), self.ends)
 
-    def common_clock_ms(
-        self, newest_ms: Mapping[int, int], unmoved: Collection[int] = ()
-    ) -> int:
+    def common_clock_ms(self, newest_ms: Mapping[int, int]) -> int:
         """Return admission time T of a batch that reads all unread records, Unix ms.
 
         `newest_ms` has the newest record time of each partition. T is the minimum of
         these times in the active partitions. If all partitions are idle, T is the
-        maximum of all these times. `unmoved` has partitions without unread records that
-        can advance T.
+        maximum of all these times.
         """
-        moved = set(self.partitions).difference(unmoved)
+        moved = self._moved()
         active = [
             ms for p, ms in newest_ms.items() if p in moved or not self._is_idle(p)
         ]
@@ -194,16 +193,15 @@ class Unread:
         clock_ms: int,
         ends: Mapping[int, int],
         newest_ms: Mapping[int, int] | None = None,
-        unmoved: Collection[int] = (),
     ) -> Position:
         """Return the position after a batch that reads up to `ends`.
 
         `clock_ms` is the batch's admission time T. `newest_ms` has the maximum time of
         the records in the batch, by partition; None if all these records are at or
-        before T. `unmoved` has partitions without unread records that can advance T.
+        before T.
         """
         newest_ms = newest_ms or {}
-        moved = set(self.partitions).difference(unmoved)
+        moved = self._moved()
         partitions = {
             p: PartitionPosition(
                 next_offset=ends.get(p, here.next_offset),
@@ -223,6 +221,10 @@ class Unread:
             records=self.start.records + rows,
             partitions=partitions,
         )
+
+    def _moved(self) -> set[int]:
+        """Partitions with unread records that may advance T."""
+        return set(self.partitions).difference(self.unmoved)
 
     def _is_idle(self, partition: int) -> bool:
         silent_ms = self.wall_ms - self.start.partitions[partition].moved_ms

@@ -345,19 +345,17 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _held(self, ranges: Sequence[ReadRange], planned: Position) -> list[ReadRange]:
         """Return the parts of a planned batch's ranges that the job can still read."""
-        admission = self._admission()
-        lost = admission.lost_topics(planned)
-        held = [
-            one
-            for one in ranges
-            if _size(one) > 0 and topic_index(one.offsets.partition) not in lost
-        ]
+        held = [one for one in ranges if _size(one) > 0]
+        if lost := self._admission().lost_topics(planned):
+            held = [
+                one for one in held if topic_index(one.offsets.partition) not in lost
+            ]
         if not held or not self._settings.skip_lost:
             # The read itself raises an error if Kafka has deleted a record.
             return held
         partitions = [one.offsets.partition for one in held]
-        firsts = admission.offsets.earliest(partitions)
-        ends = admission.offsets.latest(partitions)
+        offsets = self._admission().offsets
+        firsts, ends = offsets.earliest(partitions), offsets.latest(partitions)
         return [
             one.within(firsts[partition], ends[partition])
             for partition, one in zip(partitions, held, strict=True)
