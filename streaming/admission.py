@@ -233,6 +233,7 @@ class Admission:
     def _live_end(self, unread: Unread, newest: Mapping[int, TimedOffset]) -> Position:
         row_limit = self._row_limit(unread)
         newest_ms, times = self._times(unread, row_limit).newest_ms(newest)
+        unread = replace(unread, unmoved=times.unmoved)
         clock_ms = unread.common_clock_ms(newest_ms)
         return self._fitting_end(unread, newest_ms, clock_ms, times, row_limit)
 

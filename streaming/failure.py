@@ -54,9 +54,29 @@ class BatchTooLarge(RuntimeError):
         )
 
 
+class LostInRead(LookupError):
+    """Kafka deleted records of a batch after the batch was planned.
+
+    The job continues without these records, because `SourceSettings.skip_lost` is set.
+    """
+
+    def __init__(self, topic: str, partition: int) -> None:
+        # Unpickling calls the class with `args`, so `args` has the same arguments.
+        super().__init__(topic, partition)
+
+    def __str__(self) -> str:
+        """The error in one line."""
+        topic, partition = self.args
+        return (
+            f"Kafka deleted records of {topic}:{partition} while the job read them: "
+            "the job continues without these records"
+        )
+
+
 _FORESEEN = (
     *_FINAL,
     BatchTooLarge,
+    LostInRead,
     InvalidTopic,
     KafkaUnreachable,
     TopicMissing,
@@ -191,13 +211,12 @@ def _meaning_of(error: Exception) -> JobFailed:
             # and a certificate may be replaced before its key.
             is_unclear = isinstance(one, KafkaRefused | SecurityUnusable)
             passes = None if is_unclear else unreachable
-            too_large = isinstance(one, BatchTooLarge)
             return JobFailed(
                 _first_line(str(one)),
                 unreachable,
                 final,
-                True if too_large else passes,
-                too_large,
+                True if isinstance(one, BatchTooLarge | LostInRead) else passes,
+                too_large=isinstance(one, BatchTooLarge),
             )
     return JobFailed(with_remedy(cause_of(error)))
 

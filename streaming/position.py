@@ -5,7 +5,7 @@ Spark stores the position at the end of each batch as the batch's offsets.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, NamedTuple
 
@@ -16,7 +16,7 @@ from sds_core.observer.ahead import NO_LOOK, Look
 Offset = Annotated[int, msgspec.Meta(ge=0)]
 
 IDLE_PARTITION_MS = 30_000
-"""After this wall time without a record, a partition is idle.
+"""After this wall time without a record that can advance T, a partition is idle.
 
 An idle partition no longer holds back the admission time T (`Position.clock_ms`). Event
 time cannot show that a partition is idle, because its records may still be in transit
@@ -33,7 +33,7 @@ class PartitionPosition(NamedTuple):
             may be too low.
         batch_start: First offset of the batch that ended at `next_offset`.
         moved_ms: Wall time of the last admission that found unread records in the
-            partition, Unix ms.
+            partition that can advance T, Unix ms. Records from the future cannot.
     """
 
     next_offset: Offset
@@ -153,6 +153,7 @@ class Unread:
         held: End offset of the whole partition.
         wall_ms: Wall time of the admission, Unix ms.
         believed_ms: Sum of `wall_ms` and the lead of the topic's clock over wall time.
+        unmoved: Partitions whose unread records cannot advance T, as far as is known.
     """
 
     start: Position
@@ -161,6 +162,7 @@ class Unread:
     looks: Mapping[int, Look]
     wall_ms: int
     believed_ms: int
+    unmoved: Collection[int] = ()
 
     @property
     def partitions(self) -> list[int]:
@@ -180,7 +182,10 @@ class Unread:
         these times in the active partitions. If all partitions are idle, T is the
         maximum of all these times.
         """
-        active = [ms for p, ms in newest_ms.items() if not self._is_idle(p)]
+        moved = self._moved()
+        active = [
+            ms for p, ms in newest_ms.items() if p in moved or not self._is_idle(p)
+        ]
         return min(active, default=max(newest_ms.values(), default=0))
 
     def position(
@@ -196,7 +201,7 @@ class Unread:
         before T.
         """
         newest_ms = newest_ms or {}
-        unread = set(self.partitions)
+        moved = self._moved()
         partitions = {
             p: PartitionPosition(
                 next_offset=ends.get(p, here.next_offset),
@@ -204,7 +209,7 @@ class Unread:
                 batch_start=here.next_offset,
                 # If the wall clock was set back, `moved_ms` is set back too.
                 moved_ms=min(here.moved_ms, self.wall_ms)
-                if p not in unread
+                if p not in moved
                 else self.wall_ms,
             )
             for p, here in self.start.partitions.items()
@@ -217,9 +222,13 @@ class Unread:
             partitions=partitions,
         )
 
+    def _moved(self) -> set[int]:
+        """Partitions with unread records that may advance T."""
+        return set(self.partitions).difference(self.unmoved)
+
     def _is_idle(self, partition: int) -> bool:
         silent_ms = self.wall_ms - self.start.partitions[partition].moved_ms
-        return partition not in self.partitions and silent_ms > IDLE_PARTITION_MS
+        return silent_ms > IDLE_PARTITION_MS
 
 
 def count_rows(starts: Mapping[int, int], ends: Mapping[int, int]) -> int:

@@ -121,6 +121,19 @@ class RecordTimes:
     scan_rows: int
     scans: Mapping[int, Scan] = field(default_factory=dict)
 
+    @property
+    def unmoved(self) -> Collection[int]:
+        """Partitions in which no unread record can advance the job's clock.
+
+        A scan has shown that such a partition has only records from the future or of
+        aborted transactions, and ends of transactions.
+        """
+        return {
+            partition
+            for partition, scan in self.scans.items()
+            if scan.end == self.unread.ends[partition] and not scan.peak_ms
+        }
+
     def latest_clock_ms(self, limit_ms: int) -> int:
         """Return the latest time to which the job's clock may advance, Unix ms.
 

@@ -22,14 +22,14 @@ from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailable
 
 from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.offsets import TimedOffset, TopicOffsets
-from connectors.kafka.settings import topic_index
+from connectors.kafka.settings import RecordsLost, topic_index
 from sds_core.observer.ahead import LOOKAHEAD, Foresight, Look
 from sds_core.observer.kinds import AnyProtocol, without_figures
 from sds_core.observer.protocols import PROTOCOLS, by_name
 from sds_core.observer.record import RawRecord, is_future
 from streaming.admission import Admission, Target
 from streaming.chunk import CLOCK_KEY, Chunk, DigestRow
-from streaming.failure import BatchTooLarge, hand_over
+from streaming.failure import BatchTooLarge, LostInRead, hand_over
 from streaming.ledger.ledger import Ledger
 from streaming.ledger.view_register import ViewRegister
 from streaming.position import PartitionPosition, Position
@@ -83,6 +83,13 @@ class ReadRange:
         end = self.offsets.end
         last = min(self.held, end + LOOKAHEAD)
         return OffsetRange(self.offsets.partition, end, max(end, last))
+
+    def within(self, first: int, end: int) -> ReadRange:
+        """Return the part of this range in a partition that has [first, end)."""
+        partition, start, stop = self.offsets
+        stop = max(start, min(stop, end))
+        offsets = OffsetRange(partition, min(max(start, first), stop), stop)
+        return replace(self, offsets=offsets, held=min(self.held, end))
 
 
 @dataclass(frozen=True)
@@ -157,8 +164,8 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         # For the last plan that found no unread records: the position at which it
         # began, and its wall time, Unix ms.
         self._quiet: tuple[Position | None, int] = (None, 0)
-        # Number of records that cannot be read, because their topic was recreated after
-        # their batch was planned. The next planned position counts them as skipped.
+        # Number of records that cannot be read, because Kafka deleted them after their
+        # batch was planned. The next planned position counts them as skipped.
         self._unreadable = 0
 
     def __getstate__(self) -> dict[str, Any]:
@@ -223,19 +230,17 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[ReadTask]:
         """Divide a batch among the workers.
 
-        A Kafka partition is never divided between workers. If a topic was recreated
-        after the batch was planned, the batch reads nothing from this topic.
+        A Kafka partition is never divided between workers. If the job continues without
+        lost records, the batch omits those that were deleted after it was planned. If
+        their topic was recreated, it reads nothing from this topic.
         """
         planned = Position.from_json(end)
         ranges = _ranges(Position.from_json(start), planned)
-        if lost := self._admission().lost_topics(planned):
-            held = [
-                one for one in ranges if topic_index(one.offsets.partition) not in lost
-            ]
-            self._unreadable += sum(map(_size, ranges)) - sum(map(_size, held))
-            ranges = held
-        is_small = sum(map(_size, ranges)) <= _SMALL_BATCH_RECORDS
-        shares = _balanced(ranges, 1 if is_small else self._settings.tasks)
+        held = self._held(ranges, planned)
+        rows = sum(map(_size, held))
+        self._unreadable += sum(map(_size, ranges)) - rows
+        is_small = rows <= _SMALL_BATCH_RECORDS
+        shares = _balanced(held, 1 if is_small else self._settings.tasks)
         requests = self._requests(Position.from_json(start).requests, planned.requests)
         return [
             ReadTask(
@@ -309,8 +314,13 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _fetched(self, ranges: Sequence[OffsetRange]) -> Iterator[RawRecord]:
         settings = self._settings
-        for records in fetch(settings.client, settings.kafka, ranges):
-            yield from records
+        try:
+            for records in fetch(settings.client, settings.kafka, ranges):
+                yield from records
+        except RecordsLost as error:
+            if not settings.skip_lost:
+                raise
+            raise LostInRead(error.topic, error.partition) from error
 
     def _is_wanted(self, record: RawRecord, chunk: Chunk, written_ms: int) -> bool:
         window = self._settings.window
@@ -332,6 +342,24 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._offsets is not None:
             self._offsets.close()
             self._offsets = None
+
+    def _held(self, ranges: Sequence[ReadRange], planned: Position) -> list[ReadRange]:
+        """Return the parts of a planned batch's ranges that the job can still read."""
+        held = [one for one in ranges if _size(one) > 0]
+        if lost := self._admission().lost_topics(planned):
+            held = [
+                one for one in held if topic_index(one.offsets.partition) not in lost
+            ]
+        if not held or not self._settings.skip_lost:
+            # The read itself raises an error if Kafka has deleted a record.
+            return held
+        partitions = [one.offsets.partition for one in held]
+        offsets = self._admission().offsets
+        firsts, ends = offsets.earliest(partitions), offsets.latest(partitions)
+        return [
+            one.within(firsts[partition], ends[partition])
+            for partition, one in zip(partitions, held, strict=True)
+        ]
 
     def _requests(self, after: int, until: int) -> list[DigestRow]:
         register = self._opened_register()

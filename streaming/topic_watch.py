@@ -77,9 +77,12 @@ class Withheld:
     transaction ends, a reader of committed records receives neither its records nor any
     later records of the partition. A hanging transaction may never end, so the
     partition seems silent.
+
+    `name_of` returns the text for a partition's number in the log.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, name_of: Callable[[int], str] = str) -> None:
+        self._name_of = name_of
         # Partition -> offset where its open transaction begins, and the monotonic time
         # at which `observe` first found this offset, seconds.
         self._stable: dict[int, tuple[int, float]] = {}
@@ -111,7 +114,7 @@ class Withheld:
                 "has been open for more than %.0f s: end its producer, or find and "
                 "abort the transaction with kafka-transactions.sh",
                 f"{count:,}",
-                ", ".join(map(str, sorted(held))),
+                ", ".join(map(self._name_of, sorted(held))),
                 WITHHELD_S,
             )
         elif self._count and not count:
@@ -144,11 +147,16 @@ class TopicWatch:
     The thread publishes the lag and the time of each answer. The thread also compares
     this machine's clock with the clocks of Kafka and of the taps, and commits offsets.
     The thread closes `offsets` and `tail`, so the caller must not use them. Before
-    Kafka's first answer, `ends` is None.
+    Kafka's first answer, `ends` is None. `name_of` is that of `Withheld`.
     """
 
     def __init__(
-        self, offsets: TopicOffsets, tail: TopicTail, board: Board, group: str | None
+        self,
+        offsets: TopicOffsets,
+        tail: TopicTail,
+        board: Board,
+        group: str | None,
+        name_of: Callable[[int], str] = str,
     ) -> None:
         self._offsets = offsets
         self._tail = tail
@@ -156,7 +164,7 @@ class TopicWatch:
         self._board = board
         self._group = group
         self._clock = ClockCheck(offsets.broker_time_ms, _wall_ms, time.monotonic)
-        self._withheld = Withheld()
+        self._withheld = Withheld(name_of)
         self._position: Position | None = None
         self._committed: Mapping[int, int] = {}
         self._refusals: Counter[str] = Counter()
@@ -269,16 +277,23 @@ class TopicWatch:
         position, topic = self._position, self.ends
         if position is None or topic is None:
             return {}
+        reached = position.next_offsets()
         behind = sum(
             max(0, topic.written.get(partition, 0) - offset)
-            for partition, offset in position.next_offsets().items()
+            for partition, offset in reached.items()
         )
-        # A record from the future does not advance the job's clock, so it does not
-        # count as the topic's newest record.
+        # An entry that the job has read may be a record from the future, or the end of
+        # a transaction. Neither advances the job's clock, however much later the entry
+        # is. For read entries, the position therefore has the newest time.
         now_ms = _wall_ms()
-        times = [at.timestamp_ms for at in topic.newest.values()]
-        newest_ms = max((ms for ms in times if not is_future(ms, now_ms)), default=0)
-        lag_s = max(0, newest_ms - position.clock_ms) / 1000
+        times = [
+            at.timestamp_ms
+            for partition, at in topic.newest.items()
+            if at.offset >= reached.get(partition, 0)
+            and not is_future(at.timestamp_ms, now_ms)
+        ]
+        times += [here.newest_ms for here in position.partitions.values()]
+        lag_s = max(0, max(times, default=0) - position.clock_ms) / 1000
         return {
             "records_behind": behind,
             # The lag is measured from the job's clock, which is 0 before the first
@@ -332,7 +347,9 @@ def watched_topic(
 ) -> Iterator[TopicWatch]:
     """Run a `TopicWatch` while the block runs; it gets `board` and `group`."""
     brief = replace(kafka, timeout_s=min(kafka.timeout_s, _ANSWER_S))
-    watch = TopicWatch(TopicOffsets(brief), TopicTail(brief), board, group)
+    watch = TopicWatch(
+        TopicOffsets(brief), TopicTail(brief), board, group, kafka.partition_name
+    )
     watch.start()
     try:
         yield watch

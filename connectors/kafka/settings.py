@@ -108,6 +108,16 @@ class KafkaSettings:
         index, partition = divmod(number, _NUMBERS_OF_A_TOPIC)
         return self.topics[index], partition
 
+    def partition_name(self, number: int) -> str:
+        """Return what follows the word "partition" in texts about partition `number`.
+
+        If the job reads several topics, the text names the topic.
+        """
+        topic, partition = self.place_of(number)
+        return (
+            f"{partition} of topic {topic}" if len(self.topics) > 1 else f"{partition}"
+        )
+
     def number_of(self, topic: str, partition: int) -> int:
         """Return a partition's number among the partitions of all topics."""
         return self.topics.index(topic) * _NUMBERS_OF_A_TOPIC + partition

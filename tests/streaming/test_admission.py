@@ -62,6 +62,28 @@ def test_silent_partition_holds_the_clock_for_thirty_seconds() -> None:
     assert reader.position.clock_ms == 210_000
 
 
+@pytest.mark.parametrize("limit", [100, 1])
+@pytest.mark.parametrize("entry", [Entry(300_000), Entry(20_000, is_record=False)])
+def test_partition_whose_records_do_not_count_holds_the_clock_for_thirty_seconds(
+    entry: Entry, limit: int
+) -> None:
+    """For example, the only tap of one of several topics has a fast clock."""
+    wall_ms = 1_700_000_000_000
+    topic = ListedTopic([wall_ms], [wall_ms])
+    reader = Reader(topic)
+    reader.read_all([limit], wall_ms)
+    for now_ms in range(wall_ms + 15_000, wall_ms + 75_000, 15_000):
+        topic.append(0, now_ms)
+        topic.logs[1].entries.append(entry._replace(time_ms=now_ms + entry.time_ms))
+        reader.read_all([limit], now_ms)
+        is_idle = now_ms - wall_ms > 30_000
+        assert reader.position.clock_ms == (now_ms if is_idle else wall_ms)
+    topic.append(1, now_ms + 1)
+    topic.append(0, now_ms + 9_000)
+    reader.read_all([limit], now_ms + 9_000)
+    assert reader.position.clock_ms == now_ms + 1
+
+
 def test_wall_clock_that_is_set_back_makes_no_partition_hold_the_clock() -> None:
     """A silent one counts as idle after its 30 s, not when wall time has caught up."""
     topic = ListedTopic([100_000, 110_000], [105_000])

@@ -32,6 +32,7 @@ from streaming.damage import DamagedCheckpoint
 from streaming.failure import (
     BatchTooLarge,
     JobFailed,
+    LostInRead,
     NoWorker,
     hand_over,
     query_failure,
@@ -123,6 +124,7 @@ def test_error_that_returns_at_each_start_needs_a_person(
         (TopicMissing("frames", "a:1"), True),
         (RecordRefused("a:1", "it is too large", "allow larger ones"), False),
         (LOST, False),
+        (LostInRead("frames", 0), True),
         (TopicReplaced("frames", "old", "new"), False),
         (DamagedCheckpoint("offsets/7", "is missing"), False),
         (KafkaRefused("a:1", "it asks for a user", "give one"), None),
@@ -139,6 +141,7 @@ def test_error_says_whether_it_passes(error: Exception, passes: bool | None) -> 
     "error",
     [
         TopicReplaced("frames", "old", "new"),
+        LostInRead("frames", 0),
         DamagedCheckpoint("a", "is", "delete it"),
         SecurityUnusable("ca.pem contains no readable certificates"),
     ],

@@ -11,7 +11,7 @@ from connectors.kafka.offsets import TimedOffset
 from streaming import topic_watch
 from streaming.board import Board
 from streaming.position import PartitionPosition, Position
-from streaming.topic_watch import TopicWatch
+from streaming.topic_watch import TopicEnds, TopicWatch
 from tests.support.waiting import wait_for
 
 
@@ -120,3 +120,26 @@ def test_step_that_fails_again_after_a_success_is_logged_again(
     assert {record.getMessage() for record in caplog.records} == {
         "clocks cannot be compared with Kafka's: ValueError('broker_time_ms')"
     }
+
+
+@pytest.mark.parametrize(
+    ("newest", "lag_s"),
+    [
+        # The job has read both partitions to their ends.
+        ({0: TimedOffset(4, 9_000), 1: TimedOffset(2, 400_000)}, 2.0),
+        # Partition 1 has a new record.
+        ({0: TimedOffset(4, 9_000), 1: TimedOffset(3, 13_000)}, 6.0),
+        # A partition has been added.
+        ({0: TimedOffset(4, 9_000), 2: TimedOffset(0, 14_000)}, 7.0),
+    ],
+)
+def test_entry_that_was_read_and_did_not_count_is_no_lag(
+    newest: Mapping[int, TimedOffset], lag_s: float
+) -> None:
+    """It was from the future when it was read, or is the end of a transaction."""
+    board = Board()
+    watch = TopicWatch(_Offsets(), _Tail(), board, None)  # type: ignore[arg-type]
+    watch.ends = TopicEnds(500_000, {}, newest, {})
+    partitions = {0: PartitionPosition(5, 9_000), 1: PartitionPosition(3, 7_000)}
+    watch.follow(Position(7_000, partitions=partitions))
+    assert board.snapshot.job.event_time_lag_seconds == lag_s

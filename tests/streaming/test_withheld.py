@@ -6,6 +6,7 @@ import logging
 
 import pytest
 
+from connectors.kafka.settings import KafkaSettings
 from streaming.topic_watch import WITHHELD_S, Withheld
 
 
@@ -34,4 +35,18 @@ def test_transaction_counts_once_it_has_been_open_for_long(
     assert "kafka-transactions.sh" in hanging
     assert again == (
         "the transactions that prevented the job from reading records have ended"
+    )
+
+
+def test_log_names_the_topic_of_a_partition_if_there_are_several(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """If a job reads several topics, its own numbers of partitions mean nothing."""
+    kafka = KafkaSettings("", "sds.eu,sds.us")
+    stable = {1: 5, kafka.number_of("sds.us", 3): 5}
+    withheld = Withheld(kafka.partition_name)
+    for now_s in (0, WITHHELD_S):
+        withheld.observe(stable, dict.fromkeys(stable, 7), now_s)
+    assert caplog.messages[0].startswith(
+        "4 records of partitions 1 of topic sds.eu, 3 of topic sds.us cannot be read"
     )

@@ -137,8 +137,8 @@ def warn_of_deleted_records(kafka: KafkaSettings, first_ms: int, meaning: str) -
     for partition, at in sorted(begins.items()):
         if 0 < at.offset <= earliest[partition]:
             logger.warning(
-                "partition %d no longer has records before %s: %s",
-                partition,
+                "partition %s no longer has records before %s: %s",
+                kafka.partition_name(partition),
                 iso_time(at.timestamp_ms),
                 meaning,
             )

@@ -167,10 +167,9 @@ class _Reading:
         held = self._offsets.first_at_or_after(self._partitions, 0)
         for partition, at in sorted(held.items()):
             if at.offset > 0 and at.timestamp_ms > self._window.first_ms:
-                topic, number = self._kafka.place_of(partition)
-                of = f" of topic {topic}" if len(self._kafka.topics) > 1 else ""
+                name = self._kafka.partition_name(partition)
                 yield (
-                    f"Kafka holds nothing of partition {number}{of} before "
+                    f"Kafka holds nothing of partition {name} before "
                     f"{iso_time(at.timestamp_ms)} any more"
                 )
 
