@@ -145,11 +145,13 @@ class Node:
     def remove_peer(self, group_id: bytes, peer: bytes) -> None:
         """Remove a peer from a group.
 
-        The peer's records for messages of the group are dropped. If the peer is now in
-        none of the node's groups, everything that waits for the peer is dropped.
+        The peer's records for messages of the group, and the group's ephemeral messages
+        that wait for the peer, are dropped. If the peer is now in none of the node's
+        groups, everything that waits for the peer is dropped.
         """
         state = self._state
         state.groups.remove_peer(group_id, peer)
+        state.outbox.remove_ephemeral(peer, group_id)
         is_known = state.groups.has_peer(peer)
         for record in self.records:
             if record.peer == peer:

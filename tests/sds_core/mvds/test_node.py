@@ -121,6 +121,20 @@ class TestGroups:
         alice.remove_peer(b"x" * 32, b"bob")
         assert len(alice.records) == 1
 
+    def test_removed_peer_gets_no_ephemeral_message_of_its_former_group(self) -> None:
+        """It still gets those of the group that it shares, and others get all."""
+        alice, *_ = group_of([b"alice", b"bob", b"carol"])
+        alice.add_group(OTHER, [b"bob"])
+        secret = alice.append(GROUP, b"secret", 1, ephemeral=True)
+        shared = alice.append(OTHER, b"shared", 1, ephemeral=True)
+        alice.remove_peer(GROUP, b"bob")
+        payloads = alice.tick().payloads
+        sent = {
+            peer: list(map(message_id, payload.messages))
+            for peer, payload in payloads.items()
+        }
+        assert sent == {b"bob": [shared], b"carol": [secret]}
+
 
 class TestState:
     def test_restored_node_continues(self) -> None:
