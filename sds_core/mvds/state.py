@@ -175,8 +175,10 @@ class NodeState:
     def drop_surplus(self, events: list[Event]) -> None:
         """Drop messages and ids beyond the store's limits.
 
-        The records for a dropped message are dropped too.
+        The records for a dropped message are dropped too. Waiting messages beyond their
+        limit are delivered.
         """
+        self.resolver.deliver_surplus(events)
         while (oldest := self.store.surplus()) is not None:
             self.resolver.before_drop(oldest, events)
             for record in self.records.of_message(oldest):
@@ -198,7 +200,7 @@ class NodeState:
     def load(self, state: Changes) -> None:
         """Restore a stored state into a new node.
 
-        Afterwards, the caller must call `drop_surplus`.
+        If the state exceeds limits, the next `drop_surplus` applies them.
         """
         self.epoch = state.epoch
         for group_id, peers in state.groups.items():
