@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 from collections.abc import Callable
 
 import pytest
@@ -371,6 +372,28 @@ def test_a_document_client_notices_another_fan_out() -> None:
     """The levels of nodes do not fit."""
     with pytest.raises(BadNode, match="fan-out"):
         synchronise(DocumentClient(ProllyTree(ITEMS[1:], 8)), DocumentServer(TREE))
+
+
+@pytest.mark.parametrize("kind", [bb.Step, bb.Want])
+def test_a_long_bitmap_takes_little_memory(kind: type[bb.Step | bb.Want]) -> None:
+    """It is refused before it is taken apart, bit by bit."""
+    server = BatchedServer(TREE)
+    client = BatchedClient(LACKING, random.Random(1).randbytes)
+    for frame in client.start():
+        list(server.receive(frame))
+    marks = b"\xff" * 1_000_000
+    request = (
+        bb.Step(level=1, differing=marks) if kind is bb.Step else bb.Want(wanted=marks)
+    )
+    frame = frame_of(request)
+    tracemalloc.start()
+    try:
+        with pytest.raises(BadFrame, match="marks node 8000000 of a list"):
+            list(server.receive(frame))
+        _, most_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most_bytes < 4 * len(marks)
 
 
 @pytest.mark.parametrize("message", [bb.Step(level=1), bb.Want(), bb.Items()])
