@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,10 @@ from connectors.kafka.settings import KafkaSecurity, Protocol
 from connectors.waku_rest.connection import NodeSettings
 from connectors.waku_rest.pacing import Ending
 from sds_core.audit.figures import AuditFigures
+from sds_core.prolly.batched.client import BatchedClient
+from sds_core.prolly.batched.server import BatchedServer
+from sds_core.prolly.item import TAIL_TIMESTAMP_NS
+from sds_core.prolly.tree import ProllyTree
 from sds_core.waku import WakuMessage
 from streaming.cli.actions import audit
 from streaming.cli.actions.audit import _Audit
@@ -89,3 +94,17 @@ def test_repeated_audit_survives_that_certificates_are_replaced(
     with ConformanceNode() as node:
         settings = NodeSettings(node.url, ca_file=of_node)
         asyncio.run(run(StoreSide([settings], {PUBSUB_TOPIC: ()})))
+
+
+@pytest.mark.parametrize("from_ms", [0, 253_402_300_799_000])
+def test_a_time_after_that_of_any_message_can_be_compared(from_ms: int) -> None:
+    """Times of messages end in 2262, but an operator may name the year 9999."""
+    span = AuditSpan(from_ms, 253_402_300_799_999, 1, 0)
+    start_ns, end_ns = span.bounds_ns(0)
+    assert (start_ns == 1) is (from_ms == 0)
+    assert start_ns < end_ns == TAIL_TIMESTAMP_NS
+    client = BatchedClient(ProllyTree(), os.urandom, start_ns, end_ns)
+    for frame in client.start():
+        for answer in BatchedServer(ProllyTree()).receive(frame):
+            client.receive(answer)
+    assert client.outcome == ([], [])
