@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,15 +15,18 @@ from connectors.kafka.settings import KafkaSecurity, Protocol
 from connectors.waku_rest.connection import NodeSettings
 from connectors.waku_rest.pacing import Ending
 from sds_core.audit.figures import AuditFigures
+from sds_core.audit.mirrored import MirroredMessage
 from sds_core.prolly.batched.client import BatchedClient
 from sds_core.prolly.batched.server import BatchedServer
-from sds_core.prolly.item import TAIL_TIMESTAMP_NS
+from sds_core.prolly.item import TAIL_TIMESTAMP_NS, Item
 from sds_core.prolly.tree import ProllyTree
 from sds_core.waku import WakuMessage
 from streaming.cli.actions import audit
 from streaming.cli.actions.audit import _Audit
+from streaming.cli.actions.audit_serve import MirrorIndex
 from streaming.cli.actions.audit_sides import Differences, StoreSide
-from streaming.cli.window_options import AuditSpan
+from streaming.cli.output import wall_ms
+from streaming.cli.window_options import NS_PER_MS, AuditSpan
 from tests.support.audit.mirrors import (
     CONTENT_TOPIC,
     PUBSUB_TOPIC,
@@ -108,3 +112,17 @@ def test_a_time_after_that_of_any_message_can_be_compared(from_ms: int) -> None:
         for answer in BatchedServer(ProllyTree()).receive(frame):
             client.receive(answer)
     assert client.outcome == ([], [])
+
+
+def test_messages_from_far_in_the_future_are_not_indexed(tmp_path: Path) -> None:
+    """They would never grow old enough to be removed."""
+    now_ms, day_ms = wall_ms(), 86_400_000
+    ages_days = {b"old": 8, b"recent": 1, b"early": -1, b"future": -365}
+    messages = {}
+    for name, age_days in ages_days.items():
+        item = Item((now_ms - age_days * day_ms) * NS_PER_MS, name.ljust(32))
+        messages[item.message_hash] = MirroredMessage(item, 0, 0, "", "", False, "")
+    with closing(MirrorIndex(NOBODY, tmp_path / "tree", keep_days=7)) as index:
+        index._add(Mirrored(messages), now_ms, {})  # noqa: SLF001
+        indexed = [item.message_hash.strip() for item in index.tree]
+    assert indexed == [b"recent", b"early"]
