@@ -216,6 +216,10 @@ def test_requests_for_too_much_are_refused() -> None:
     request = frame_of(pb.GetNonBoundaryNodesRequest(start_nodes=many))
     with pytest.raises(LimitExceeded, match=str(len(many))):
         DocumentServer(TREE).receive(request)
+    request = frame_of(pb.GetNonBoundaryNodesRequest(start_nodes=[pb.Node()] * 50_000))
+    # Nodes without fields would take 40 times the memory of the frame.
+    with pytest.raises(LimitExceeded, match="has 100000 bytes, but at most 51200"):
+        DocumentServer(TREE).receive(request)
     wide = ProllyTree(ITEMS, 65_536)
     request = frame_of(pb.GetNonBoundaryNodesRequest(start_nodes=[start]))
     with pytest.raises(LimitExceeded, match="request fewer nodes at once"):
