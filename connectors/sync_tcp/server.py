@@ -44,6 +44,9 @@ _CREDENTIAL_BYTES = 1_024
 _MAX_RECORDS = 1_000
 """Maximum number of records in one request."""
 
+_REQUESTED_BYTES = 40
+"""Upper bound of the length of an encoded hash in a request for records, bytes."""
+
 _OPENING = {Kind.OPEN, Kind.EXCHANGE_ROOT_REQUEST}
 
 
@@ -252,7 +255,7 @@ class SyncServer:
 
 
 def _hashes_in(frame: Frame) -> list[bytes]:
-    request = message_in(frame)
+    request = message_in(frame, _MAX_RECORDS * _REQUESTED_BYTES)
     assert isinstance(request, pb.RecordsRequest)  # noqa: S101 - by its kind
     hashes = list(request.message_hashes)
     if len(hashes) > _MAX_RECORDS:

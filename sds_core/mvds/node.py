@@ -145,11 +145,13 @@ class Node:
     def remove_peer(self, group_id: bytes, peer: bytes) -> None:
         """Remove a peer from a group.
 
-        The peer's records for messages of the group are dropped. If the peer is now in
-        none of the node's groups, everything that waits for the peer is dropped.
+        The peer's records for messages of the group, and the group's ephemeral messages
+        that wait for the peer, are dropped. If the peer is now in none of the node's
+        groups, everything that waits for the peer is dropped.
         """
         state = self._state
         state.groups.remove_peer(group_id, peer)
+        state.outbox.remove_ephemeral(peer, group_id)
         is_known = state.groups.has_peer(peer)
         for record in self.records:
             if record.peer == peer:
@@ -229,6 +231,9 @@ class Node:
         self._state.log.mark_epoch()
         self._state.request_late()
         events = self._take_events()
+        # After a restart with other options, messages may exceed limits. They are not
+        # dropped by `restore`, because `take_changes` would not return these changes.
+        self._state.drop_surplus(events)
         return Step(payloads_of_epoch(self._state, events), events)
 
     def receive(self, sender: bytes, payload: Payload) -> list[Event]:
@@ -262,11 +267,12 @@ class Node:
     ) -> Self:
         """Return a node that resumes from a stored state.
 
-        The options may differ from those of the node that stored the state.
+        The options may differ from those of the node that stored the state. If messages
+        exceed a limit of the new options, or need no longer wait for their parents, the
+        next `tick` drops or delivers them.
         """
         node = cls(peer_id, options)
         node._state.load(state)
-        node._state.drop_surplus(node._events)
         return node
 
     def _take_events(self) -> list[Event]:

@@ -113,6 +113,12 @@ class Outbox:
         self._acks.pop(peer, None)
         self._ephemeral.pop(peer, None)
 
+    def remove_ephemeral(self, peer: bytes, group_id: bytes) -> None:
+        """Drop the ephemeral messages of one group that wait for a peer."""
+        messages = self._ephemeral.pop(peer, [])
+        if kept := [one for one in messages if one.group_id != group_id]:
+            self._ephemeral[peer] = kept
+
     def pack(self, peer: bytes, packer: Packer) -> None:
         """Move acknowledgements and messages for a peer into the peer's payload.
 

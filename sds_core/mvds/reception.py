@@ -91,7 +91,7 @@ class Reception:
         if self._state.options.resolution is not Resolution.NONE:
             for parent in parents_of(message):
                 if parent not in self._state.store:
-                    self._request(parent)
+                    self._request(parent, is_offered=False)
         self._state.drop_surplus(self._events)
 
     def _refuse(self, reason: RefusedReason, one: bytes, message: Message) -> None:
@@ -108,13 +108,18 @@ class Reception:
             self._state.foreign.add(self._sender, message.group_id, one)
 
     def _pass_on(self, one: bytes, group_id: bytes) -> None:
-        """Acknowledge a new message to peers that offered it; offer it to others."""
+        """Acknowledge a new message to peers that offered it; offer it to others.
+
+        The node no longer requests the message from any peer.
+        """
         # A list keeps the order of the peers. The order of a set would differ between
         # processes.
-        offered_by = [record.peer for record in self._state.records.of_message(one)]
-        for peer in offered_by:
-            self._state.records.remove(peer, one)
-            self._acknowledge(peer, one)
+        offered_by = []
+        for record in self._state.records.of_message(one):
+            self._state.records.remove(record.peer, one)
+            if record.is_offered:
+                offered_by.append(record.peer)
+                self._acknowledge(record.peer, one)
         if self._state.options.forward:
             for peer in self._state.groups.peers(group_id):
                 if peer != self._sender and peer not in offered_by:
@@ -131,8 +136,8 @@ class Reception:
         if not self._state.outbox.add_ack(peer, one):
             self._events.append(Refused(RefusedReason.TOO_MANY_ACKS, peer, one))
 
-    def _request(self, one: bytes) -> None:
-        if not self._state.request(self._sender, one):
+    def _request(self, one: bytes, *, is_offered: bool = True) -> None:
+        if not self._state.request(self._sender, one, is_offered=is_offered):
             reason = RefusedReason.TOO_MANY_REQUESTS
             self._events.append(Refused(reason, self._sender, one))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from heapq import heapify, heappop, heappush
 
@@ -33,6 +33,9 @@ class Record:
     Attributes:
         send_count: How often the record was sent so far.
         send_epoch: Epoch in which the node sends the record next.
+        is_offered: For a REQUEST, whether the peer offered the message. The peer may
+            lack a parent that it did not offer. This attribute is not stored; after a
+            restart, it is True.
     """
 
     peer: bytes
@@ -40,6 +43,7 @@ class Record:
     type: RecordType
     send_count: int
     send_epoch: int
+    is_offered: bool = field(default=True, compare=False)
 
 
 class RecordTable:

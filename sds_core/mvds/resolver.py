@@ -41,7 +41,10 @@ class Resolver:
         return Delivered(message_id, message, sender, missing)
 
     def received(self, message_id: bytes, events: list[Event]) -> None:
-        """Deliver a newly stored message, or make it wait for its parents."""
+        """Deliver a newly stored message, or make it wait for its parents.
+
+        Afterwards, the caller must call `deliver_surplus`.
+        """
         message = self._store.message(message_id)
         assert message is not None  # noqa: S101 - stored by the caller
         self._heads.stored(message)
@@ -49,11 +52,20 @@ class Resolver:
         if missing and self._options.resolution is Resolution.CONSISTENT:
             self._waiting.add(message_id, missing)
             events.append(Waiting(message_id, missing))
-            while len(self._waiting) > self._options.max_waiting:
-                oldest = self._waiting.oldest()
-                self._deliver(oldest, self._waiting.remove(oldest), events)
         else:
             self._deliver(message_id, missing, events)
+
+    def deliver_surplus(self, events: list[Event]) -> None:
+        """Deliver the oldest waiting messages until only as many wait as may wait.
+
+        Without consistent resolution, no message may wait. A node that was restored
+        with other options may have waiting messages nevertheless.
+        """
+        is_consistent = self._options.resolution is Resolution.CONSISTENT
+        limit = self._options.max_waiting if is_consistent else 0
+        while len(self._waiting) > limit:
+            oldest = self._waiting.oldest()
+            self._deliver(oldest, self._waiting.remove(oldest), events)
 
     def before_drop(self, message_id: bytes, events: list[Event]) -> None:
         """Prepare to drop a message; if it waits for parents, deliver it now."""

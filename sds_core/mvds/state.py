@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from hashlib import sha256
 
 from sds_core.mvds.changes import ChangeLog, Changes
@@ -128,13 +129,21 @@ class NodeState:
         """Add or replace a peer's record for a message; it is due in the next epoch."""
         self.records.put(Record(peer, message_id, kind, 0, self.epoch + 1))
 
-    def request(self, peer: bytes, message_id: bytes) -> bool:
-        """Request a message; return False if the peer has too many requests already."""
-        if self.records.get(peer, message_id) is not None:
-            return True
-        if self.records.request_count(peer) >= self.options.max_requests:
-            return False
-        self.put(peer, message_id, RecordType.REQUEST)
+    def request(
+        self, peer: bytes, message_id: bytes, *, is_offered: bool = True
+    ) -> bool:
+        """Request a message; return False if the peer has too many requests already.
+
+        For `is_offered`, see `Record`.
+        """
+        record = self.records.get(peer, message_id)
+        if record is None:
+            if self.records.request_count(peer) >= self.options.max_requests:
+                return False
+            kind, due = RecordType.REQUEST, self.epoch + 1
+            self.records.put(Record(peer, message_id, kind, 0, due, is_offered))
+        elif is_offered and not record.is_offered:
+            self.records.put(replace(record, is_offered=True))
         return True
 
     def share(self, group_id: bytes, peer: bytes) -> None:
@@ -166,8 +175,10 @@ class NodeState:
     def drop_surplus(self, events: list[Event]) -> None:
         """Drop messages and ids beyond the store's limits.
 
-        The records for a dropped message are dropped too.
+        The records for a dropped message are dropped too. Waiting messages beyond their
+        limit are delivered.
         """
+        self.resolver.deliver_surplus(events)
         while (oldest := self.store.surplus()) is not None:
             self.resolver.before_drop(oldest, events)
             for record in self.records.of_message(oldest):
@@ -189,7 +200,7 @@ class NodeState:
     def load(self, state: Changes) -> None:
         """Restore a stored state into a new node.
 
-        Afterwards, the caller must call `drop_surplus`.
+        If the state exceeds limits, the next `drop_surplus` applies them.
         """
         self.epoch = state.epoch
         for group_id, peers in state.groups.items():

@@ -97,7 +97,12 @@ def first_peer_in_time(plan: ChannelPlan, target_s: float) -> float | None:
     resent_s = plan.setting("retransmission_interval_s")
     if plan.offline_share or plan.segments() != (1, 0) or resent_s <= target_s:
         return None
-    deviations = math.log(target_s * 1_000 / plan.delay_ms) / (plan.delay_sigma or 1e-9)
+    deviations = math.log(target_s * 1_000 / plan.delay_ms)
+    if plan.delay_sigma:
+        deviations /= plan.delay_sigma
+    else:
+        # A constant delay is in time, or it is not; a delay of `target_s` is in time.
+        deviations = math.copysign(math.inf, deviations)
     in_time = 0.5 * math.erfc(-deviations / math.sqrt(2))
     return 1 - (1 - (1 - plan.loss) * in_time) ** (plan.participants - 1)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from sds_core.planning.channel import DAY_S, ChannelPlan
-from sds_core.planning.outcome import Measurement, Outcome
+from sds_core.planning.outcome import SEGMENT_SPACING_MS, Measurement, Outcome
 from sds_core.reading import TableError
 from sds_core.simulation.delays import Lognormal
 from sds_core.simulation.scenario import (
@@ -61,7 +61,6 @@ sync messages as later minutes.
 _LEAD_QUIET_S = 300.0
 _SETTLE_S = 900.0
 _MOST_CYCLE_MESSAGES = 5
-_SEGMENT_SPACING_MS = 20
 _LONGEST_CONTENT = 100_000
 _START_MS = 1_786_000_000_000
 _CHANNEL = "channel"
@@ -165,7 +164,7 @@ def scenario_of(plan: ChannelPlan, times: Times) -> Scenario:
     traffic = Traffic(
         mean_interval_s=times.interval_s,
         burst=data + parity,
-        burst_spacing_ms=_SEGMENT_SPACING_MS,
+        burst_spacing_ms=SEGMENT_SPACING_MS,
         spells=tuple(spells),
         payload_least_bytes=min(least, _LONGEST_CONTENT),
         payload_most_bytes=min(most, _LONGEST_CONTENT),

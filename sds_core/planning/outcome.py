@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -21,6 +21,8 @@ from sds_core.simulation.truth.messages import Story
 from sds_core.wire import PartSizes, part_sizes
 
 EPOCH_S: Final = 600.0
+SEGMENT_SPACING_MS: Final = 20
+"""Time between the segments of a payload, ms."""
 PART_FIGURES: Final = tuple(
     f"{part}_bytes_per_day"
     for part in ("content", "history", "filter", "repair", "other")
@@ -233,10 +235,7 @@ class Measurement:
         pairs = first = received = messages = in_time = consistent = 0
         for sender, ids in self._ids.items():
             others = [member for member in self._members if member != sender]
-            for at in range(0, len(ids) - segments + 1, segments):
-                payload = [
-                    stories[message_id] for message_id in ids[at : at + segments]
-                ]
+            for payload in _payloads([stories[one] for one in ids], segments):
                 sent_ms = payload[0].sendings[0].at_ms
                 messages += 1
                 pairs += len(others)
@@ -295,6 +294,25 @@ class Measurement:
             **_summary("monitor_ack", acks_s),
             **_summary("monitor_recovery", recoveries_s),
         }
+
+
+def _payloads(stories: Sequence[Story], segments: int) -> Iterator[Sequence[Story]]:
+    """Yield the segments of each payload of a sender.
+
+    `stories` has the sender's messages in the order of their sending. A payload without
+    all its segments is omitted: the measured time can begin or end between segments,
+    and a sender can leave between them.
+    """
+    longest_ms = segments * SEGMENT_SPACING_MS
+    payload: list[Story] = []
+    for story in stories:
+        sent_ms = story.sendings[0].at_ms
+        if payload and sent_ms - payload[0].sendings[0].at_ms > longest_ms:
+            payload = []
+        payload.append(story)
+        if len(payload) == segments:
+            yield payload
+            payload = []
 
 
 def _complete_ms(

@@ -107,7 +107,8 @@ class DocumentServer:
         Raises:
             SyncError: The request is invalid, or the request or its answer is too long.
         """
-        return [frame_of(self._answer(message_in(frame)))]
+        request = message_in(frame, MAX_START_NODES * NODE_BYTES)
+        return [frame_of(self._answer(request))]
 
     def _answer(self, request: Message) -> Message:
         match request:

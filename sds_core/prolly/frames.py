@@ -74,13 +74,19 @@ def frame_of(message: Message) -> Frame:
     return Frame(_KINDS[type(message)], message.SerializeToString())
 
 
-def message_in(frame: Frame) -> Message:
+def message_in(frame: Frame, max_bytes: int | None = None) -> Message:
     """Return the message in a frame.
 
+    A message that is a list of many small items takes up to 40 times the memory of its
+    frame. If such messages are expected, give their maximum length as `max_bytes`.
+
     Raises:
+        LimitExceeded: The body has more than `max_bytes` bytes.
         BadFrame: The body is not a message of the frame's kind.
         PeerRefused: The message is a `Refusal`.
     """
+    if max_bytes is not None:
+        _check_length(len(frame.body), max_bytes)
     message = _TYPES[frame.kind]()
     try:
         message.ParseFromString(frame.body)
@@ -123,12 +129,7 @@ class FrameReader:
         frames = []
         while len(self._buffer) >= _HEAD.size:
             length, number = _HEAD.unpack_from(self._buffer)
-            if length > self._max_bytes:
-                text = (
-                    f"a frame has {length} bytes, but at most {self._max_bytes} bytes "
-                    "are allowed"
-                )
-                raise LimitExceeded(text)
+            _check_length(length, self._max_bytes)
             try:
                 kind = Kind(number)
             except ValueError:
@@ -141,3 +142,9 @@ class FrameReader:
             del self._buffer[:end]
             self._max_bytes = self._later_bytes
         return frames
+
+
+def _check_length(length: int, max_bytes: int) -> None:
+    if length > max_bytes:
+        text = f"a frame has {length} bytes, but at most {max_bytes} bytes are allowed"
+        raise LimitExceeded(text)

@@ -36,6 +36,8 @@ class Member:
         fetch_after_ms: When the participant is online again, it fetches missed messages
             after this time. If None, it fetches none.
         missed: Messages that the participant missed while offline and will fetch.
+        fetch_ms: Simulation time at which the participant fetches missed messages,
+            unless it goes offline before.
         wake_ms: Simulation time at which the simulator next advances the participant's
             SDS state.
         wake_reading_ms: Reading of the participant's clock at `wake_ms`.
@@ -56,6 +58,7 @@ class Member:
     present: bool = False
     gone: bool = False
     missed: list[Flight] = field(default_factory=list)
+    fetch_ms: int = NEVER_MS
     wake_ms: int = NEVER_MS
     wake_reading_ms: int = NEVER_MS
 

@@ -168,11 +168,13 @@ class _Simulation(World[Entry, Transmission]):
         self._set_present(member, now_ms, present=True, is_new=is_new)
         self._plan_wake(member, member.sds, now_ms)
         if member.missed and member.fetch_after_ms is not None:
-            fetch = partial(self._fetch, member)
-            self._agenda.add(now_ms + member.fetch_after_ms, fetch)
+            member.fetch_ms = now_ms + member.fetch_after_ms
+            self._agenda.add(member.fetch_ms, partial(self._fetch, member))
 
     def _fetch(self, member: Member, now_ms: int) -> None:
-        if not member.present:
+        # If the participant was offline again since this fetch was planned, it fetches
+        # later, or is offline.
+        if now_ms != member.fetch_ms:
             return
         missed, member.missed = member.missed, []
         for flight in missed:
@@ -201,7 +203,7 @@ class _Simulation(World[Entry, Transmission]):
             member.snapshot = member.sds.snapshot(member.clock.reading(now_ms))
         if member.state != "kept":
             member.sds = None
-        member.wake_ms = member.wake_reading_ms = NEVER_MS
+        member.wake_ms = member.wake_reading_ms = member.fetch_ms = NEVER_MS
         self._set_present(member, now_ms, present=False)
 
     def _set_present(

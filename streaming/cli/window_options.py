@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import click
 
+from sds_core.prolly.item import TAIL_TIMESTAMP_NS
 from sds_core.text import iso_time
 from streaming.cli.settings import Decorator, Panel, option_group, setting
 from streaming.cli.values import Duration, Time
@@ -70,14 +71,22 @@ class AuditSpan(NamedTuple):
     settle_s: float
 
     def bounds_ns(self, now_ms: int) -> tuple[int, int]:
-        """Return begin (inclusive) and end (exclusive) of the span, in Unix ns."""
+        """Return begin (inclusive) and end (exclusive) of the span, in Unix ns.
+
+        Both are times that a message can have. Such times fit into 64 bits, as peers
+        and nodes require.
+        """
         to_ms = self.to_ms
         if to_ms is None:
             to_ms = now_ms - round(self.settle_s * 1000)
         from_ms = self.from_ms
         if from_ms is None:
             from_ms = to_ms - round(self.last_s * 1000)
-        return max(1, from_ms * NS_PER_MS), max(2, to_ms * NS_PER_MS)
+        latest_ns = TAIL_TIMESTAMP_NS
+        return (
+            min(max(1, from_ms * NS_PER_MS), latest_ns - 1),
+            min(max(2, to_ms * NS_PER_MS), latest_ns),
+        )
 
 
 def _span(

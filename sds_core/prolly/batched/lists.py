@@ -85,13 +85,12 @@ def marked(marks: bytes, things: Sequence[_T]) -> list[_T]:
     Raises:
         BadFrame: The bitmap has a 1 beyond the bit of the last thing.
     """
-    bits = bin(int.from_bytes(marks, "little"))[:1:-1].rstrip("0")
-    if len(bits) > len(things):
-        text = (
-            f"a bitmap marks node {len(bits)} of a list that has only {len(things)} "
-            "nodes"
-        )
+    number = int.from_bytes(marks, "little")
+    # Check the length first: as text, a long bitmap would need 8 times the memory.
+    if (last := number.bit_length()) > len(things):
+        text = f"a bitmap marks node {last} of a list that has only {len(things)} nodes"
         raise BadFrame(text)
+    bits = bin(number)[:1:-1]
     return [thing for bit, thing in zip(bits, things, strict=False) if bit == "1"]
 
 

@@ -12,7 +12,11 @@ from msgspec import Meta
 
 from sds_core.mvds.options import Mode
 from sds_core.reading import TableError, read
-from sds_core.simulation.scenario import BaseScenario, Count, Payload, PositiveSeconds
+from sds_core.simulation.scenario import BaseScenario, Count, PositiveSeconds
+
+# Nodes have the default options, so a message may take 64 KiB
+# (`Options.max_message_bytes`). Group id, timestamp and framing take 56 bytes of them.
+_BodyBytes = Annotated[int, Meta(ge=1, le=65_480)]
 
 
 class MvdsScenario(BaseScenario, frozen=True, kw_only=True):
@@ -43,7 +47,7 @@ class MvdsScenario(BaseScenario, frozen=True, kw_only=True):
     senders: Count = 1
     groups: Annotated[int, Meta(ge=1, le=100)] = 1
     interval_s: PositiveSeconds
-    payload_bytes: Payload = 100
+    payload_bytes: _BodyBytes = 100
     mode: Mode = Mode.INTERACTIVE
     backoff: Literal["document", "linear", "deployed"] = "document"
     epoch_ms: Annotated[int, Meta(ge=100, le=3_600_000)] = 1_000

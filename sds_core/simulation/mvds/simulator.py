@@ -17,7 +17,7 @@ from sds_core.mvds.backoff import DEFAULT, Backoff, deployed_exponential, linear
 from sds_core.mvds.events import Acknowledged, Delivered, Event
 from sds_core.mvds.node import Node
 from sds_core.mvds.options import Options
-from sds_core.mvds.payload import ID_BYTES, Payload, encode
+from sds_core.mvds.payload import ID_BYTES, Message, Payload, encode, message_id
 from sds_core.simulation.mvds.log import (
     AckArrived,
     Made,
@@ -53,6 +53,7 @@ class _Simulation(World[MvdsEntry, Sending]):
         self._groups = [ids.randbytes(ID_BYTES) for _ in range(scenario.groups)]
         self._places = {peer: place for place, peer in enumerate(self._ids)}
         self._nodes = [self._node(place) for place in range(count)]
+        self._made: set[bytes] = set()
         phases = streams.scalar("phases").sample(range(scenario.epoch_ms), count)
         for place, phase_ms in enumerate(phases):
             self._agenda.add(start_ms + phase_ms, partial(self._tick, place))
@@ -94,7 +95,13 @@ class _Simulation(World[MvdsEntry, Sending]):
     def _make(self, place: int, group_id: bytes, random: Random, now_ms: int) -> None:
         node = self._nodes[place]
         body = random.randbytes(self._scenario.payload_bytes)
-        made = node.append(group_id, body, now_ms // 1_000)
+        timestamp = now_ms // 1_000
+        # Short bodies repeat. Two messages of a group with the same body and timestamp
+        # would have the same id.
+        while message_id(Message(group_id, timestamp, body)) in self._made:
+            timestamp += 1
+        made = node.append(group_id, body, timestamp)
+        self._made.add(made)
         self._log(Made(now_ms, node.peer_id.hex(), made, group_id))
         self._plan_message(place, group_id, random, now_ms)
 

@@ -57,7 +57,9 @@ class MirrorIndex:
 
     Only one thread may use the index.
 
-    A message is kept until its sender's time is more than `keep_days` ago.
+    A message is kept until its sender's time is more than `keep_days` ago. Messages
+    whose sender's time is more than `keep_days` in the future are omitted, because a
+    hostile sender could otherwise fill the index with messages that stay for years.
 
     Raises:
         StorageError: The file cannot be used.
@@ -97,11 +99,11 @@ class MirrorIndex:
         # Retention may have removed the next unread record since the last refresh.
         starts = {p: max(position.get(p, 0), earliest[p]) for p in topic.partitions}
         until = {p: min(ends[p], starts[p] + _READ_AT_ONCE) for p in starts}
-        since_ns = (wall_ms() - self._keep_ms) * NS_PER_MS
+        now_ms = wall_ms()
         if any(until[p] > position.get(p, 0) for p in until):
             mirrored = read_between(self._kafka, starts, until)
-            self._add(mirrored, since_ns, {"topic": topic.id, "offsets": until})
-        self._stored.prune(since_ns)
+            self._add(mirrored, now_ms, {"topic": topic.id, "offsets": until})
+        self._stored.prune((now_ms - self._keep_ms) * NS_PER_MS)
         return any(ends[p] > until[p] for p in until)
 
     def records(self, message_hashes: Sequence[bytes]) -> list[pb.Record]:
@@ -130,12 +132,13 @@ class MirrorIndex:
         self._stored.close()
 
     def _add(
-        self, mirrored: Mirrored, since_ns: int, position: dict[str, object]
+        self, mirrored: Mirrored, now_ms: int, position: dict[str, object]
     ) -> None:
+        keep_ns = self._keep_ms * NS_PER_MS
         fresh = {
             message.item: _PLACE.pack(message.partition, message.offset)
             for message in mirrored.messages.values()
-            if message.item.timestamp_ns >= since_ns
+            if abs(message.item.timestamp_ns - now_ms * NS_PER_MS) <= keep_ns
         }
         self._stored.store(
             self.tree.changed(insert=fresh),

@@ -189,6 +189,18 @@ async def talk(address: Address, data: bytes) -> bytes:
     return answer
 
 
+def test_a_long_request_for_records_is_refused_before_it_is_parsed() -> None:
+    """Hashes without bytes would take 16 times the memory of the frame."""
+    request = frame_of(pb.RecordsRequest(message_hashes=[b""] * 50_000))
+
+    async def run() -> None:
+        async with server_of(TREE).listening(LOOPBACK) as address:
+            answer = await talk(address, bytes(request))
+            assert b"has 100000 bytes, but at most 40000" in answer
+
+    asyncio.run(run())
+
+
 @pytest.mark.parametrize(
     "data",
     [

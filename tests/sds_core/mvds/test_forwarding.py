@@ -8,8 +8,8 @@ import pytest
 
 from sds_core.mvds.events import Acknowledged
 from sds_core.mvds.node import Node
-from sds_core.mvds.options import Mode, Options
-from sds_core.mvds.payload import Message, Payload, message_id
+from sds_core.mvds.options import Mode, Options, Resolution
+from sds_core.mvds.payload import Message, Metadata, Payload, message_id
 from tests.support.mvds.network import GROUP, Network, group_of
 
 HELLO = Message(GROUP, 1, b"hello")
@@ -88,6 +88,22 @@ def test_peer_that_offers_or_sends_a_message_is_not_sent_it(payload: Payload) ->
     assert Acknowledged(HELLO_ID, b"bob") in events
     assert [record.peer for record in alice.records] == [b"carol"]
     assert alice.tick().payloads[b"bob"] == Payload(acks=(HELLO_ID,))
+
+
+@pytest.mark.parametrize("is_offered", [True, False])
+def test_requested_parent_is_offered_to_who_did_not_offer_it(is_offered: bool) -> None:
+    """The peer that sent a child may itself lack the parent."""
+    options = Options(resolution=Resolution.EVENTUAL)
+    bob, *_ = group_of([b"bob", b"alice", b"carol"], lambda _: options)
+    child = Message(GROUP, 2, b"child", Metadata((HELLO_ID,)))
+    bob.receive(b"alice", Payload(messages=(child,)))
+    assert bob.tick().payloads[b"alice"].requests == (HELLO_ID,)
+    if is_offered:
+        bob.receive(b"alice", Payload(offers=(HELLO_ID,)))
+    bob.receive(b"carol", Payload(messages=(HELLO,)))
+    answer = bob.tick().payloads[b"alice"]
+    assert answer.offers == (() if is_offered else (HELLO_ID,))
+    assert answer.acks == ((HELLO_ID,) if is_offered else ())
 
 
 def test_message_is_passed_on_in_its_own_group_only() -> None:

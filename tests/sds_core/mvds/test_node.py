@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from sds_core.mvds.events import Forgotten, GaveUp
 from sds_core.mvds.node import Node
 from sds_core.mvds.node_errors import (
     BadGroupId,
@@ -14,6 +15,7 @@ from sds_core.mvds.node_errors import (
 )
 from sds_core.mvds.options import Mode, Options
 from sds_core.mvds.payload import Message, Payload, message_id
+from sds_core.mvds.records import RecordType
 from tests.support.mvds.network import GROUP, Network, Weather, group_of, pair
 
 OTHER = b"h" * 32
@@ -121,6 +123,20 @@ class TestGroups:
         alice.remove_peer(b"x" * 32, b"bob")
         assert len(alice.records) == 1
 
+    def test_removed_peer_gets_no_ephemeral_message_of_its_former_group(self) -> None:
+        """It still gets those of the group that it shares, and others get all."""
+        alice, *_ = group_of([b"alice", b"bob", b"carol"])
+        alice.add_group(OTHER, [b"bob"])
+        secret = alice.append(GROUP, b"secret", 1, ephemeral=True)
+        shared = alice.append(OTHER, b"shared", 1, ephemeral=True)
+        alice.remove_peer(GROUP, b"bob")
+        payloads = alice.tick().payloads
+        sent = {
+            peer: list(map(message_id, payload.messages))
+            for peer, payload in payloads.items()
+        }
+        assert sent == {b"bob": [shared], b"carol": [secret]}
+
 
 class TestState:
     def test_restored_node_continues(self) -> None:
@@ -135,6 +151,26 @@ class TestState:
             assert restored.snapshot() == node.snapshot()
             assert restored.epoch == node.epoch
             assert set(restored.records) == set(node.records)
+
+    def test_messages_over_the_limits_of_new_options_are_stored_as_dropped(
+        self,
+    ) -> None:
+        """A further restart does not drop them again."""
+        alice, _ = pair()
+        oldest = alice.append(GROUP, b"0", 0)
+        alice.append(GROUP, b"1", 1)
+        restored = Node.restore(b"alice", alice.snapshot(), Options(max_messages=1))
+        restored.record_changes()
+        assert restored.tick().events == [
+            GaveUp(oldest, b"bob", RecordType.OFFER),
+            Forgotten(oldest),
+        ]
+        changes = restored.take_changes()
+        assert changes is not None
+        assert changes.records[b"bob", oldest] is None
+        stored = changes.messages[oldest]
+        assert stored is not None
+        assert stored.message is None
 
     def test_changes_add_up_to_the_state(self) -> None:
         """Those of every call, also of removals."""

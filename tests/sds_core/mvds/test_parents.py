@@ -196,6 +196,36 @@ class TestConsistent:
         found = bodies(take(restored, FIRST))
         assert found == [b"first", b"second", b"third"]
 
+    @pytest.mark.parametrize(
+        ("options", "delivered"),
+        [
+            (Options(), [b"second", b"third", b"lonely"]),
+            (EVENTUAL, [b"second", b"third", b"lonely"]),
+            (
+                Options(resolution=Resolution.CONSISTENT, max_waiting=2),
+                [b"second", b"third"],
+            ),
+        ],
+    )
+    def test_messages_that_need_no_longer_wait_are_delivered_after_a_restart(
+        self, options: Options, delivered: list[bytes]
+    ) -> None:
+        """The options of the restarted node apply, and the delivery is stored."""
+        _, bob = pair(CONSISTENT)
+        lonely = child_of(Message(GROUP, 8, b"?"), body=b"lonely")
+        for message in (SECOND, THIRD, lonely):
+            take(bob, message)
+        restored = Node.restore(b"bob", bob.snapshot(), options)
+        restored.record_changes()
+        assert bodies(restored.tick().events) == delivered
+        changes = restored.take_changes()
+        assert changes is not None
+        assert [
+            stored.message.body
+            for stored in changes.messages.values()
+            if stored and stored.message and stored.is_delivered
+        ] == delivered
+
     def test_oldest_is_delivered_if_too_many_wait(self) -> None:
         """With the parents that it lacks; what waited for it follows."""
         _, bob = pair(Options(resolution=Resolution.CONSISTENT, max_waiting=2))

@@ -202,3 +202,17 @@ def test_offline_participants_have_no_closed_form() -> None:
     assert closed_forms.first_pass(plan) is None
     assert closed_forms.missed_messages(plan) is None
     assert closed_forms.first_peer_in_time(plan, 5.0) is None
+
+
+@pytest.mark.parametrize(("delay_ms", "share"), [("5000", 0.75), ("5001", 0.0)])
+def test_constant_delay_of_exactly_the_target_is_in_time(
+    delay_ms: str, share: float
+) -> None:
+    """As in simulations; half of the messages would be wrong for a constant."""
+    plan = changed(
+        PLAN,
+        {"participants": "3", "loss": "0.5", "delay_sigma": "0", "delay_ms": delay_ms},
+    )
+    assert closed_forms.first_peer_in_time(plan, 5.0) == pytest.approx(share)
+    outcome = run(changed(plan, {"loss": "0"}), 1, receptions=60)
+    assert outcome.first_peer_in_time == float(share > 0)

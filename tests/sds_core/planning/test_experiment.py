@@ -129,6 +129,23 @@ def test_without_repair_and_retransmission_losses_stay() -> None:
     assert outcome.retransmission_bytes_per_day == 0
 
 
+@pytest.mark.parametrize("seed", [3, 4])
+def test_segments_of_different_payloads_are_not_mixed(seed: int) -> None:
+    """Although the measured time begins between the segments of a payload."""
+    long = changed(
+        PLAN,
+        {
+            "participants": "3",
+            "messages_per_day": "20000",
+            "payload_least_bytes": "3000000",
+            "payload_most_bytes": "3000000",
+            "loss": "0",
+        },
+    )
+    outcome = run(long, seed, receptions=1_000)
+    assert outcome.first_peer_in_time == 1
+
+
 def test_segmented_payload_needs_enough_segments() -> None:
     """Parity replaces a lost one, and costs its bytes."""
     long = changed(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 from collections.abc import Callable
 
 import pytest
@@ -215,6 +216,10 @@ def test_requests_for_too_much_are_refused() -> None:
     request = frame_of(pb.GetNonBoundaryNodesRequest(start_nodes=many))
     with pytest.raises(LimitExceeded, match=str(len(many))):
         DocumentServer(TREE).receive(request)
+    request = frame_of(pb.GetNonBoundaryNodesRequest(start_nodes=[pb.Node()] * 50_000))
+    # Nodes without fields would take 40 times the memory of the frame.
+    with pytest.raises(LimitExceeded, match="has 100000 bytes, but at most 51200"):
+        DocumentServer(TREE).receive(request)
     wide = ProllyTree(ITEMS, 65_536)
     request = frame_of(pb.GetNonBoundaryNodesRequest(start_nodes=[start]))
     with pytest.raises(LimitExceeded, match="request fewer nodes at once"):
@@ -371,6 +376,28 @@ def test_a_document_client_notices_another_fan_out() -> None:
     """The levels of nodes do not fit."""
     with pytest.raises(BadNode, match="fan-out"):
         synchronise(DocumentClient(ProllyTree(ITEMS[1:], 8)), DocumentServer(TREE))
+
+
+@pytest.mark.parametrize("kind", [bb.Step, bb.Want])
+def test_a_long_bitmap_takes_little_memory(kind: type[bb.Step | bb.Want]) -> None:
+    """It is refused before it is taken apart, bit by bit."""
+    server = BatchedServer(TREE)
+    client = BatchedClient(LACKING, random.Random(1).randbytes)
+    for frame in client.start():
+        list(server.receive(frame))
+    marks = b"\xff" * 1_000_000
+    request = (
+        bb.Step(level=1, differing=marks) if kind is bb.Step else bb.Want(wanted=marks)
+    )
+    frame = frame_of(request)
+    tracemalloc.start()
+    try:
+        with pytest.raises(BadFrame, match="marks node 8000000 of a list"):
+            list(server.receive(frame))
+        _, most_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most_bytes < 4 * len(marks)
 
 
 @pytest.mark.parametrize("message", [bb.Step(level=1), bb.Want(), bb.Items()])

@@ -67,14 +67,19 @@ def test_absent_participant_neither_sends_nor_receives(
         assert not any(since < at_ms < until for since, until in spans[name])
 
 
+@pytest.mark.parametrize(
+    ("present_s", "away_s", "after_s"), [(60, 20, 7), (30, 10, 25)]
+)
 def test_participant_fetches_what_it_missed_after_its_return(
-    mapping: dict[str, Any],
+    mapping: dict[str, Any], present_s: float, away_s: float, after_s: int
 ) -> None:
     """Every message that was sent while it was away, and once back for so long."""
     mapping |= {"duration_s": 300, "settle_s": 60, "churn": CHURN}
     mapping["network"]["loss"] = 0.0
-    absences = {"share": 1, "mean_present_s": 60, "mean_away_s": 20}
-    mapping["churn"] = {"absences": absences | {"fetch_after_s": 7, "state": "kept"}}
+    absences = {"share": 1, "mean_present_s": present_s, "mean_away_s": away_s}
+    mapping["churn"] = {
+        "absences": absences | {"fetch_after_s": after_s, "state": "kept"}
+    }
     log = run(mapping)
     missed = 0
     for name, spans in away(log).items():
@@ -90,7 +95,7 @@ def test_participant_fetches_what_it_missed_after_its_return(
                     continue
                 if sent.number in arrived:
                     missed += 1
-                    assert arrived[sent.number] >= until_ms + 7_000
+                    assert arrived[sent.number] >= until_ms + after_s * 1_000
     assert missed > 4
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,11 +15,18 @@ from connectors.kafka.settings import KafkaSecurity, Protocol
 from connectors.waku_rest.connection import NodeSettings
 from connectors.waku_rest.pacing import Ending
 from sds_core.audit.figures import AuditFigures
+from sds_core.audit.mirrored import MirroredMessage
+from sds_core.prolly.batched.client import BatchedClient
+from sds_core.prolly.batched.server import BatchedServer
+from sds_core.prolly.item import TAIL_TIMESTAMP_NS, Item
+from sds_core.prolly.tree import ProllyTree
 from sds_core.waku import WakuMessage
 from streaming.cli.actions import audit
 from streaming.cli.actions.audit import _Audit
+from streaming.cli.actions.audit_serve import MirrorIndex
 from streaming.cli.actions.audit_sides import Differences, StoreSide
-from streaming.cli.window_options import AuditSpan
+from streaming.cli.output import wall_ms
+from streaming.cli.window_options import NS_PER_MS, AuditSpan
 from tests.support.audit.mirrors import (
     CONTENT_TOPIC,
     PUBSUB_TOPIC,
@@ -89,3 +98,31 @@ def test_repeated_audit_survives_that_certificates_are_replaced(
     with ConformanceNode() as node:
         settings = NodeSettings(node.url, ca_file=of_node)
         asyncio.run(run(StoreSide([settings], {PUBSUB_TOPIC: ()})))
+
+
+@pytest.mark.parametrize("from_ms", [0, 253_402_300_799_000])
+def test_a_time_after_that_of_any_message_can_be_compared(from_ms: int) -> None:
+    """Times of messages end in 2262, but an operator may name the year 9999."""
+    span = AuditSpan(from_ms, 253_402_300_799_999, 1, 0)
+    start_ns, end_ns = span.bounds_ns(0)
+    assert (start_ns == 1) is (from_ms == 0)
+    assert start_ns < end_ns == TAIL_TIMESTAMP_NS
+    client = BatchedClient(ProllyTree(), os.urandom, start_ns, end_ns)
+    for frame in client.start():
+        for answer in BatchedServer(ProllyTree()).receive(frame):
+            client.receive(answer)
+    assert client.outcome == ([], [])
+
+
+def test_messages_from_far_in_the_future_are_not_indexed(tmp_path: Path) -> None:
+    """They would never grow old enough to be removed."""
+    now_ms, day_ms = wall_ms(), 86_400_000
+    ages_days = {b"old": 8, b"recent": 1, b"early": -1, b"future": -365}
+    messages = {}
+    for name, age_days in ages_days.items():
+        item = Item((now_ms - age_days * day_ms) * NS_PER_MS, name.ljust(32))
+        messages[item.message_hash] = MirroredMessage(item, 0, 0, "", "", False, "")
+    with closing(MirrorIndex(NOBODY, tmp_path / "tree", keep_days=7)) as index:
+        index._add(Mirrored(messages), now_ms, {})  # noqa: SLF001
+        indexed = [item.message_hash.strip() for item in index.tree]
+    assert indexed == [b"recent", b"early"]

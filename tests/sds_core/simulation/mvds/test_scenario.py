@@ -37,6 +37,7 @@ def test_scenario_has_defaults_for_all_that_is_left_out() -> None:
         ({"nodes": 201}, "nodes"),
         ({"senders": 4}, "senders is 4, but the maximum is 3"),
         ({"nodes": 150, "epoch_ms": 100}, "nodes is 150, but the maximum is 100"),
+        ({"payload_bytes": 65_481}, "payload_bytes is 65481: .* from 1 to 65480"),
         ({"mode": "push"}, "mode"),
         ({"backoff": "random"}, "backoff"),
         ({"epochs": 3}, "epochs"),

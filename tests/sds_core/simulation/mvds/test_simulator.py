@@ -50,6 +50,21 @@ def test_same_seed_gives_the_same_log_and_another_seed_another() -> None:
     assert log_of(1) != log_of(2)
 
 
+def test_messages_with_equal_bodies_have_different_ids() -> None:
+    """Also those that different senders make within a second."""
+    changes = {"payload_bytes": 1, "interval_s": 0.2, "senders": 3, "settle_s": 0}
+    made = [one.message_id for one in log_of(**changes) if isinstance(one, Made)]
+    assert len(made) > 500
+    assert len(set(made)) == len(made)
+
+
+def test_longest_body_fits_into_a_message() -> None:
+    """Nodes refuse a longer one."""
+    log = log_of(payload_bytes=65_480)
+    assert kinds(log)[Made] > 0
+    assert kinds(log)[Reached] == 2 * kinds(log)[Made]
+
+
 def test_entries_are_in_order_of_their_times() -> None:
     """A tap's own times may be later than the moment at which it records."""
     times = [one.at_ms for one in log_of() if not isinstance(one, PayloadSighting)]
