@@ -25,6 +25,7 @@ from sds_core.trace.document import trace_object
 from sds_core.trace.names import Pseudonyms
 from sds_core.trace.trace import Trace, TraceReader
 from streaming.cli.actions.trace_search import Search, begin_search, newest_ms, search
+from streaming.cli.actions.window_ends import find_ends
 from streaming.cli.incident_options import IncidentSource
 from streaming.cli.output import check_page, print_json, wall_ms, write_page
 from streaming.cli.signals import end_requested
@@ -124,27 +125,38 @@ class _Reading:
     def traces(self, ending: threading.Event) -> Iterator[list[Trace]]:
         """Yield the traces once.
 
-        With `follow`, yield them again after new records, until `ending` is set.
+        With `follow`, yield them again after new records, until `ending` is set. If
+        `ending` is set before all records are read, nothing more is yielded, because
+        the unread records could refute the conclusions.
         """
         offsets, partitions = self._offsets, self._partitions
-        window = self._window
-        here = dict(offsets_at(offsets, partitions, window.first_ms))
-        ends = offsets.latest(partitions)
-        if window.last_ms < ALL_TIMES.last_ms:
-            ends = dict(offsets_at(offsets, partitions, window.last_ms + 1))
-        for record in self._records(here, ends):
-            if ending.is_set():
-                break
-            if record.timestamp_ms in window:
-                self._feed.add(record)
-        yield self._feed.traces(self._clock_ms())
+        # Each time, the clock is asked before the ends of the partitions. It thus never
+        # reaches the time of an unread record.
+        clock_ms = self._clock_ms()
+        here = dict(offsets_at(offsets, partitions, self._window.first_ms))
+        ends = find_ends(self._kafka, offsets, partitions, self._window)
+        if not self._add(here, ends, ending):
+            return
+        yield self._feed.traces(clock_ms)
         while self._follow and not ending.wait(_POLL_S):
+            clock_ms = self._clock_ms()
             here, ends = ends, offsets.latest(partitions)
             if here != ends:
                 self._feed.admit(wall_ms())
-                for record in self._records(here, ends):
-                    self._feed.add(record)
-                yield self._feed.traces(self._clock_ms())
+                if not self._add(here, ends, ending):
+                    return
+                yield self._feed.traces(clock_ms)
+
+    def _add(
+        self, starts: dict[int, int], ends: dict[int, int], ending: threading.Event
+    ) -> bool:
+        """Add the window's records in a range; return False if `ending` was set."""
+        for record in self._records(starts, ends):
+            if ending.is_set():
+                return False
+            if record.timestamp_ms in self._window:
+                self._feed.add(record)
+        return True
 
     def _clock_ms(self) -> int:
         """Return the latest record time of the topic, at most the end of the window.

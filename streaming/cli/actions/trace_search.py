@@ -23,6 +23,7 @@ from sds_core.observer.settings_table import settings_of, values_of
 from sds_core.observer.tracing import Query, Subject
 from sds_core.text import did_you_mean, iso_time, printable, shown
 from streaming.cli.actions.incident_sources import Incident, kind_of, read_incidents
+from streaming.cli.actions.window_ends import find_ends
 from streaming.cli.config_file import observer_settings
 from streaming.cli.incident_options import IncidentFilter, IncidentSource
 from streaming.cli.log import logger
@@ -154,8 +155,11 @@ def search(
     span = _span(begun, offsets, partitions, wall_ms)
     reader = _Reader(begun, wall_ms)
     for some in _in_turn(partitions, begun):
+        # A record of a fast clock may lie before records of the searched times, so the
+        # time `span.last_ms` does not give the offset at which the search ends.
+        ends = find_ends(kafka, offsets, some, begun.window)
         for records in slices_backward(
-            kafka, offsets, some, span.first_ms, span.last_ms, _SLICE_MS
+            kafka, offsets, ends, span.first_ms, span.last_ms, _SLICE_MS
         ):
             before = reader.matches
             reader.read(records)
@@ -193,6 +197,8 @@ class _Reader:
         """Search some records, which may be in any order."""
         begun = self._begun
         for record in records:
+            if record.timestamp_ms not in begun.window:
+                continue
             for protocol, subject in self._subjects(record):
                 if not subject.channel and begun.protocol not in (None, protocol):
                     # A frame of one protocol may contain the id of another protocol's
@@ -307,7 +313,8 @@ def _span(
     first_ms = window.first_ms
     if first_ms == ALL_TIMES.first_ms:
         first_ms = last_ms - (_SLICE_MS if begun.query.sender else SEARCH_MS)
-    return _Span(max(first_ms, held_ms), last_ms, held_ms)
+    # The first record may be from a fast clock, and later than the searched times.
+    return _Span(min(max(first_ms, held_ms), last_ms), last_ms, held_ms)
 
 
 def _not_found(begun: Search, span: _Span, channels: set[str]) -> str:

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from connectors.web.sources import TraceQuestion
 from sds_core.observer.settings import DEFAULTS
 from sds_core.trace.document import trace_object
 from sds_core.wire import decode, encode
+from streaming.cli.actions import trace as trace_action
 from streaming.cli.actions import trace_worker
 from streaming.cli.actions.trace_worker import tracing
 from streaming.cli.trace import command
@@ -355,3 +356,102 @@ def test_incidents_hours_apart_are_all_found(
     assert [one["message_id"] for one in found] == ["old", "new"]
     (newest,) = documents(trace(topic, "new", "--format", "json"))
     assert newest["message_id"] == "new"
+
+
+@pytest.mark.kafka
+def test_a_fast_clock_hides_no_later_record(kafka_topic: TopicMaker) -> None:
+    """One tap's records are stamped half an hour ahead, and lie before the message."""
+    topic = kafka_topic()
+    now_ms = time.time_ns() // 1_000_000
+    frames = FrameFactory("town")
+    value = encode(frames.content("id", "alice", 1_000))
+    topic.write(b"x", time_ms=now_ms + HOUR_MS // 2, key=b"other")
+    topic.write(value, time_ms=now_ms - 1_000, key=b"town")
+    topic.write(value, time_ms=now_ms - 500, key=b"town")
+    (found,) = documents(trace(topic, "id", "--format", "json"))
+    assert found["read"]["records"] == 2
+    for to_ms, records in ((now_ms - 500, 2), (now_ms - 501, 1)):
+        arguments = ["--from", "0", "--to", str(to_ms), "--format", "json"]
+        (found,) = documents(trace(topic, "id", *arguments))
+        assert found["read"]["records"] == records
+    late = trace(topic, "id", "--from", "0", "--to", str(now_ms - 1_001))
+    assert late.exit_code == 2
+
+
+def after_first(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:
+    """When a trace has read its first record, act before it reads the next one."""
+    read = trace_action.read_ranges
+
+    def interrupted(settings: Any, ranges: Any) -> Iterator[Any]:
+        for number, record in enumerate(read(settings, ranges)):
+            yield record
+            if number == 0:
+                act()
+
+    monkeypatch.setattr(trace_action, "read_ranges", interrupted)
+
+
+def write_exchange(topic: KafkaTopic) -> int:
+    """Write a message and another frame of its channel; return the frame's time."""
+    begin_ms = time.time_ns() // 1_000_000 - HOUR_MS
+    frames = FrameFactory("town")
+    for number, (name, sender) in enumerate((("id", "alice"), ("next", "bob"))):
+        value = encode(frames.content(name, sender, 1_000 + number))
+        topic.write(value, time_ms=begin_ms + number, key=b"town")
+    return begin_ms + 1
+
+
+@pytest.mark.kafka
+def test_deadlines_do_not_pass_because_of_unread_records(
+    kafka_topic: TopicMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Records that are written while the trace reads do not advance its clock."""
+    topic = kafka_topic()
+    last_ms = write_exchange(topic)
+    after_first(
+        monkeypatch, lambda: topic.write(time_ms=last_ms + HOUR_MS // 2, key=b"town")
+    )
+    (found,) = documents(trace(topic, "id", "--format", "json"))
+    assert found["read"]["to_ms"] == last_ms
+    assert found["incidents"] == []
+
+
+@pytest.mark.kafka
+def test_a_trace_that_a_signal_interrupts_concludes_nothing(
+    kafka_topic: TopicMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The records that it has not read could refute its conclusions."""
+    topic = kafka_topic()
+    last_ms = write_exchange(topic)
+    topic.write(time_ms=last_ms + HOUR_MS // 2, key=b"other")
+    after_first(monkeypatch, lambda: os.kill(os.getpid(), signal.SIGINT))
+    result = trace(topic, "id", "--format", "json")
+    assert (result.exit_code, result.stdout) == (0, "")
+
+
+@pytest.mark.kafka
+def test_follow_ignores_records_after_the_window(
+    kafka_topic: TopicMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it reads later is also limited by --to."""
+    topic = kafka_topic()
+    last_ms = write_exchange(topic)
+    frames = FrameFactory("town")
+    printed: list[dict[str, Any]] = []
+
+    def note(document: dict[str, Any]) -> None:
+        printed.append(document)
+        if len(printed) > 1:
+            os.kill(os.getpid(), signal.SIGINT)
+            return
+        for sender, time_ms in (("after", last_ms + 1), ("within", last_ms)):
+            value = encode(frames.content(sender, sender, 2_000, history=["id"]))
+            topic.write(value, time_ms=time_ms, key=b"town")
+
+    monkeypatch.setattr(trace_action, "print_json", note)
+    window = ["--from", "0", "--to", str(last_ms)]
+    result = trace(topic, "id", *window, "--follow", "--format", "json")
+    assert result.exit_code == 0
+    names = {one["name"] for one in printed[-1]["participants"]}
+    assert "within" in names
+    assert "after" not in names
