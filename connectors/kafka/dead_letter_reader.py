@@ -94,9 +94,10 @@ class DeadLetterReader:
     """Reads the dead letters that a topic holds when the iteration begins.
 
     Dead letters of a partition are in the order of writing. If a dead letter was
-    written twice because of a crash, it is returned once. The topic in `settings` is
-    ignored; `topic` is read. `strangers` is the number of records that are not dead
-    letters.
+    written twice because of a crash, it is returned once. If the topic of its source
+    was recreated, dead letters of different records may have the same source; all of
+    them are returned. The topic in `settings` is ignored; `topic` is read. `strangers`
+    is the number of records that are not dead letters.
     """
 
     def __init__(self, settings: KafkaSettings, topic: str = DEAD_LETTER_TOPIC) -> None:
@@ -117,14 +118,18 @@ class DeadLetterReader:
             starts = offsets.earliest(partitions)
             ends = offsets.latest(partitions)
         self.strangers = 0
-        seen: set[RecordSource] = set()
+        seen: set[tuple[RecordSource, int]] = set()
         ranges = [OffsetRange(p, starts[p], ends[p]) for p in partitions]
         for record in read_ranges(self._settings, ranges):
             letter = read_letter(record)
             if letter is None:
                 self.strangers += 1
-            elif letter.source not in seen:
-                seen.add(letter.source)
+                continue
+            content = letter.record.key, letter.record.value, letter.record.headers
+            # The hash takes less memory than the content, which may be large.
+            place = letter.source, hash(content)
+            if place not in seen:
+                seen.add(place)
                 yield letter
 
     def _partitions(self, offsets: TopicOffsets) -> list[int]:

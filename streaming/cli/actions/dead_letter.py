@@ -161,13 +161,17 @@ def print_letter(
 ) -> None:
     """Print the dead letter of the record at `source`.
 
+    If a topic was recreated, several dead letters may have the same source; the newest
+    is printed.
+
     Raises:
         click.UsageError: No dead letter has this source.
     """
     reader = DeadLetterReader(kafka, dead_letter_topic)
-    letter = next((one for one in reader if one.source == source), None)
-    if letter is None:
+    letters = deque((one for one in reader if one.source == source), maxlen=1)
+    if not letters:
         raise click.UsageError(_not_found([source], dead_letter_topic))
+    letter = letters.pop()
     record = _whole_record(kafka, letter)
     inspection = inspect_record(record or letter.record, wall_ms())
     if record is None:

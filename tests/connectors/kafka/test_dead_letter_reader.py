@@ -67,6 +67,22 @@ def test_repeated_letters_are_read_once_and_other_records_counted(
 
 
 @kafka
+def test_letters_of_a_recreated_topic_are_no_repetitions(
+    kafka_topic: TopicMaker,
+) -> None:
+    """Both records had the same place; one letter is there twice."""
+    topic = kafka_topic()
+    headers = [
+        ("dead-letter-reason", b"no_channel"),
+        ("dead-letter-source", b"sds.frames:0:0"),
+    ]
+    for value in (b"old", b"new", b"old"):
+        topic.write(value, headers=headers)
+    found = DeadLetterReader(topic.settings, topic.settings.topic)
+    assert [one.record.value for one in found] == [b"old", b"new"]
+
+
+@kafka
 def test_missing_topic_is_an_error(kafka_topic: TopicMaker) -> None:
     """The caller can then name the flag to check."""
     with pytest.raises(TopicMissing, match=r"nothing\.dead .*--dead-letter-topic"):

@@ -361,3 +361,17 @@ def test_a_record_sent_back_twice_counts_as_the_page_says(
     assert view.totals.frames == {"content.spec": 2}
     assert view.totals.messages == (2 if age_ms < 60 * MINUTE else 1)
     assert view.totals.replicas == replicas
+
+
+@pytest.mark.kafka
+def test_show_prints_the_newest_letter_of_a_recreated_topic(
+    letters: Letters,
+) -> None:
+    """The topic had another record at the same place before."""
+    topic = replace(letters.topic.settings, topic=letters.name)
+    reason = ("dead-letter-reason", b"bad_header")
+    source = ("dead-letter-source", letters.source(0).encode())
+    for value in (b"older", GOOD):
+        KafkaTopic(topic).write(value, key=b"town", headers=[TAP, reason, source])
+    result = letters.run("show", letters.source(0), "--json")
+    assert json.loads(result.stdout)["advice"] == "it can be used now: replay it"
