@@ -107,14 +107,17 @@ def begin_search(source: IncidentSource, request: TraceRequest) -> Search:
             raise click.UsageError(message)
     # The configuration file overrides the model's settings that the source gives.
     settings = settings_of(values_of(model) | dict(observer_settings()))
-    ids = frozenset({one.message_id for one in incidents[:MOST_MESSAGES]})
-    if request.message_id is not None:
-        ids |= {request.message_id}
-    if len(incidents) > MOST_MESSAGES:
+    # A message may have several incidents.
+    messages = list(dict.fromkeys(one.message_id for one in incidents))
+    ids = frozenset(messages[:MOST_MESSAGES])
+    if len(messages) > MOST_MESSAGES:
+        incidents = [one for one in incidents if one.message_id in ids]
         logger.warning(
             "only the %d messages with the latest incidents are traced",
             MOST_MESSAGES,
         )
+    if request.message_id is not None:
+        ids |= {request.message_id}
     kind = kind_of(source.views)
     protocols = {
         one.name: one
@@ -125,7 +128,7 @@ def begin_search(source: IncidentSource, request: TraceRequest) -> Search:
     begun = Search(request, settings, query, request.window, protocols, request.channel)
     if incidents:
         begun.channel = incidents[0].channel
-        set_since(begun, [one.since for one in incidents[:MOST_MESSAGES]])
+        set_since(begun, [one.since for one in incidents])
     return begun
 
 

@@ -13,24 +13,37 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
 from connectors.broker.broker import EmbeddedBroker
 from connectors.kafka import consumer
 from connectors.kafka.producer import TopicRecord, partition_of, write
+from connectors.kafka.settings import KafkaUnreachable
 from connectors.simulator.scenario_files import load_scenario
 from connectors.web.refusals import NoTrace, TraceFailed
 from connectors.web.sources import TraceQuestion
+from sds_core.observer.incidents import (
+    ChannelIncident,
+    Incident,
+    IncidentKind,
+    incident_object,
+)
 from sds_core.observer.settings import DEFAULTS
 from sds_core.trace.document import trace_object
 from sds_core.wire import decode, encode
 from streaming.cli.actions import trace as trace_action
-from streaming.cli.actions import trace_worker
+from streaming.cli.actions import trace_search, trace_worker
+from streaming.cli.actions.incident_sources import ReadIncidents
+from streaming.cli.actions.trace_search import begin_search
 from streaming.cli.actions.trace_worker import tracing
+from streaming.cli.incident_options import DEFAULT_API, IncidentSource
 from streaming.cli.trace import command
+from streaming.cli.trace_options import TraceRequest
+from streaming.cli.window_options import ALL_TIMES
 from tests.support.frames import FrameFactory
-from tests.support.kafka import KafkaTopic, TopicMaker, make_topic
+from tests.support.kafka import NOBODY, KafkaTopic, TopicMaker, make_topic
 from tests.support.trace.causes import KINDS, Case, run_of
 from tests.support.trace.traced import Simulated, simulated
 
@@ -455,3 +468,42 @@ def test_follow_ignores_records_after_the_window(
     names = {one["name"] for one in printed[-1]["participants"]}
     assert "within" in names
     assert "after" not in names
+
+
+@pytest.mark.parametrize("arguments", [[], ["--api", DEFAULT_API]])
+def test_a_named_monitor_is_asked_for_incidents(
+    monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    """Also if its address is the default."""
+    asked: list[str] = []
+
+    def read(source: IncidentSource, wanted: object) -> ReadIncidents:
+        asked.append(source.api)
+        return ReadIncidents([], {}, 0)
+
+    monkeypatch.setattr(trace_search, "read_incidents", read)
+    result = trace(KafkaTopic(NOBODY), "id", "--kafka-timeout", "1", *arguments)
+    assert isinstance(result.exception, KafkaUnreachable)
+    assert asked == arguments[1:]
+
+
+def test_messages_with_several_incidents_count_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Twenty messages are traced, not the messages of twenty incidents."""
+    incidents = [
+        incident_object(
+            ChannelIncident(
+                "town", Incident(kind, f"m{number}", "", 1, 9 - number), False
+            )
+        )
+        for number in range(21)
+        for kind in IncidentKind
+    ]
+    report = tmp_path / "report.json"
+    report.write_text(json.dumps({"incidents": incidents}))
+    request = TraceRequest(None, None, True, "town", ALL_TIMES)
+    with click.Context(command):
+        begun = begin_search(IncidentSource(report=report), request)
+    assert begun.query.message_ids == {f"m{number}" for number in range(20)}
+    assert "only the 20 messages with the latest incidents" in caplog.text
