@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +23,7 @@ from sds_core.observer.record import RawRecord
 from sds_core.observer.sds.channel_view import ChannelView
 from sds_core.wire import Dialect, Frame, Reason, decode, encode
 from streaming.cli import group
+from streaming.cli.actions import dead_letter
 from streaming.cli.actions.dead_letter import ADVICE
 from streaming.cli.dead_letter import command
 from tests.support.channel import digest_of
@@ -375,3 +378,23 @@ def test_show_prints_the_newest_letter_of_a_recreated_topic(
         KafkaTopic(topic).write(value, key=b"town", headers=[TAP, reason, source])
     result = letters.run("show", letters.source(0), "--json")
     assert json.loads(result.stdout)["advice"] == "it can be used now: replay it"
+
+
+@pytest.mark.kafka
+def test_signal_ends_a_replay_after_the_records_that_it_has_printed(
+    letters: Letters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are written; the sources that it has not reached are not missing."""
+    convert = dead_letter.topic_record
+
+    def interrupted(*given: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        return convert(*given)
+
+    monkeypatch.setattr(dead_letter, "topic_record", interrupted)
+    result = letters.run("replay", letters.source(1), letters.source(3))
+    assert result.exit_code == 0, result.output
+    goes, summary = result.stdout.splitlines()
+    assert goes.startswith(letters.source(1))
+    assert summary == "1 record written, 0 refused"
+    assert len(letters.written(after=5)) == 1
