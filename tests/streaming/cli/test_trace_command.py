@@ -179,8 +179,11 @@ def test_page_traces_in_a_process_of_its_own(
         document = trace_object(made(question))
         texts = [(one["figure"], one["names"]) for one in document["conclusions"]]
         assert texts == [(one["figure"], one["names"]) for one in conclusions()]
-        with pytest.raises(NoTrace, match="names message 'nonsense'"):
-            made(question._replace(message_id="nonsense", since_ms=10**17))
+        unknown = question._replace(message_id="nonsense", since_ms=10**17)
+        with pytest.raises(
+            NoTrace, match="names message 'nonsense': give another since"
+        ):
+            made(unknown)
         monkeypatch.setattr(trace_worker, "LIMIT_S", 0.01)
         with pytest.raises(TraceFailed, match="the trace took too long"):
             made(question)
