@@ -192,15 +192,16 @@ def _window(searched: Search, follow: bool) -> Window:
 
     The receivers of a message are the participants that sent frames in the retention
     window before the message. The figures of a message also depend on frames in the
-    retention window after the message.
+    retention window after the message. The limits that the user gave replace these.
     """
-    asked = searched.request.window
-    if asked != ALL_TIMES:
-        return asked
     settings, appeared = searched.settings, searched.appeared()
-    first_ms = appeared.first_ms - settings.horizon_ms - settings.warm_up_ms
-    last_ms = appeared.last_ms + settings.horizon_ms + settings.gap_deadline_ms
-    return Window(max(0, first_ms), ALL_TIMES.last_ms if follow else last_ms)
+    asked = searched.request.window
+    first_ms, last_ms = asked.first_ms, asked.last_ms
+    if first_ms == ALL_TIMES.first_ms:
+        first_ms = appeared.first_ms - settings.horizon_ms - settings.warm_up_ms
+    if last_ms == ALL_TIMES.last_ms and not follow:
+        last_ms = appeared.last_ms + settings.horizon_ms + settings.gap_deadline_ms
+    return Window(max(0, first_ms), last_ms)
 
 
 class _Output:

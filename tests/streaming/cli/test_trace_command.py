@@ -394,6 +394,28 @@ def test_a_fast_clock_hides_no_later_record(kafka_topic: TopicMaker) -> None:
     assert late.exit_code == 2
 
 
+@pytest.mark.kafka
+def test_each_omitted_limit_has_its_default(kafka_topic: TopicMaker) -> None:
+    """With --from, the trace does not end later; with --to, it begins no earlier."""
+    topic = kafka_topic()
+    at_ms = time.time_ns() // 1_000_000 - 10 * HOUR_MS
+    frames = FrameFactory("town")
+    for name, time_ms in (("a", at_ms - 5 * HOUR_MS), ("id", at_ms), ("b", at_ms)):
+        topic.write(encode(frames.content(name, "x")), time_ms=time_ms, key=b"town")
+    topic.write(encode(frames.content("c", "x")), time_ms=at_ms + 5 * HOUR_MS)
+
+    def read(*limits: str) -> int:
+        (found,) = documents(trace(topic, "id", *limits, "--format", "json"))
+        records: int = found["read"]["records"]
+        return records
+
+    from_, to = str(at_ms - 6 * HOUR_MS), str(at_ms + 6 * HOUR_MS)
+    assert read() == 2
+    assert read("--from", from_) == 3
+    assert read("--to", to) == 3
+    assert read("--from", from_, "--to", to) == 4
+
+
 def after_first(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:
     """When a trace has read its first record, act before it reads the next one."""
     read = trace_action.read_ranges
