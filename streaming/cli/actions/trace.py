@@ -12,13 +12,11 @@ import click
 from rich.console import Console
 
 from connectors.kafka.backward import offsets_at
-from connectors.kafka.consumer import OffsetRange, read_ranges
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.timeline import read_in_order_of_time
 from connectors.web.report import report_html
 from connectors.web.trace_blocks import trace_report
-from sds_core.observer.record import RawRecord
 from sds_core.text import iso_time
 from sds_core.trace.diagram import mermaid, plantuml
 from sds_core.trace.document import trace_object
@@ -151,7 +149,7 @@ class _Reading:
         self, starts: dict[int, int], ends: dict[int, int], ending: threading.Event
     ) -> bool:
         """Add the window's records in a range; return False if `ending` was set."""
-        for record in self._records(starts, ends):
+        for record in read_in_order_of_time(self._kafka, self._offsets, starts, ends):
             if ending.is_set():
                 return False
             if record.timestamp_ms in self._window:
@@ -166,14 +164,6 @@ class _Reading:
         offsets = self._offsets
         reached_ms = newest_ms(offsets, offsets.partitions(), wall_ms())
         return min(reached_ms or 0, self._window.last_ms)
-
-    def _records(
-        self, starts: dict[int, int], ends: dict[int, int]
-    ) -> Iterator[RawRecord]:
-        if len(starts) == 1:
-            ranges = [OffsetRange(one, starts[one], ends[one]) for one in starts]
-            return read_ranges(self._kafka, ranges)
-        return read_in_order_of_time(self._kafka, self._offsets, starts, ends)
 
     def _deleted(self) -> Iterator[str]:
         held = self._offsets.first_at_or_after(self._partitions, 0)

@@ -418,15 +418,15 @@ def test_each_omitted_limit_has_its_default(kafka_topic: TopicMaker) -> None:
 
 def after_first(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:
     """When a trace has read its first record, act before it reads the next one."""
-    read = trace_action.read_ranges
+    read = trace_action.read_in_order_of_time
 
-    def interrupted(settings: Any, ranges: Any) -> Iterator[Any]:
-        for number, record in enumerate(read(settings, ranges)):
+    def interrupted(*given: Any) -> Iterator[Any]:
+        for number, record in enumerate(read(*given)):
             yield record
             if number == 0:
                 act()
 
-    monkeypatch.setattr(trace_action, "read_ranges", interrupted)
+    monkeypatch.setattr(trace_action, "read_in_order_of_time", interrupted)
 
 
 def write_exchange(topic: KafkaTopic) -> int:
