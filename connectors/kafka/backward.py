@@ -16,19 +16,20 @@ from sds_core.observer.record import RawRecord
 def slices_backward(
     settings: KafkaSettings,
     offsets: TopicOffsets,
-    partitions: Sequence[int],
+    ends: Mapping[int, int],
     first_ms: int,
     last_ms: int,
     length_ms: int,
 ) -> Iterator[Iterator[RawRecord]]:
-    """Yield the records of the partitions in slices of time, newest slice first.
+    """Yield the records of some partitions in slices of time, newest slice first.
 
     The newest slice is `length_ms` long and ends at `last_ms`. Each further slice is
     twice as long as the slice that was yielded before it. The oldest slice begins at
     `first_ms`, and may be shorter. `first_ms` and `last_ms` are record times, Unix ms.
-    Reading a slice raises the errors of `consumer.fetch`.
+    `ends` has the partitions, and the offset after the last one to read; later records
+    belong to the newest slice. Reading a slice raises the errors of `consumer.fetch`.
     """
-    ends = offsets_at(offsets, partitions, last_ms + 1)
+    partitions = list(ends)
     until_ms = last_ms
     while until_ms >= first_ms:
         from_ms = max(first_ms, until_ms - length_ms + 1)

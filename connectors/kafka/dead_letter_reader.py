@@ -7,7 +7,6 @@ from contextlib import closing
 from dataclasses import replace
 from typing import NamedTuple
 
-from connectors.kafka.consumer import OffsetRange, read_ranges
 from connectors.kafka.dead_letter import (
     CUT_HEADER,
     REASON_HEADER,
@@ -18,6 +17,7 @@ from connectors.kafka.dead_letter_cut import Cuts, decode_cuts
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.record_source import RecordSource, parse_source
 from connectors.kafka.settings import DEAD_LETTER_TOPIC, KafkaSettings, TopicMissing
+from connectors.kafka.timeline import read_in_order_of_time
 from sds_core.observer.record import RawRecord
 from sds_core.text import printable
 
@@ -93,10 +93,12 @@ def read_letter(record: RawRecord) -> StoredLetter | None:
 class DeadLetterReader:
     """Reads the dead letters that a topic holds when the iteration begins.
 
-    Dead letters of a partition are in the order of writing. If a dead letter was
-    written twice because of a crash, it is returned once. The topic in `settings` is
-    ignored; `topic` is read. `strangers` is the number of records that are not dead
-    letters.
+    Dead letters of a partition are in the order of writing. If the topic has several
+    partitions, they are merged by the times of the records. If a dead letter was
+    written twice because of a crash, it is returned once. If the topic of its source
+    was recreated, dead letters of different records may have the same source; all of
+    them are returned. The topic in `settings` is ignored; `topic` is read. `strangers`
+    is the number of records that are not dead letters.
     """
 
     def __init__(self, settings: KafkaSettings, topic: str = DEAD_LETTER_TOPIC) -> None:
@@ -116,16 +118,19 @@ class DeadLetterReader:
             partitions = self._partitions(offsets)
             starts = offsets.earliest(partitions)
             ends = offsets.latest(partitions)
-        self.strangers = 0
-        seen: set[RecordSource] = set()
-        ranges = [OffsetRange(p, starts[p], ends[p]) for p in partitions]
-        for record in read_ranges(self._settings, ranges):
-            letter = read_letter(record)
-            if letter is None:
-                self.strangers += 1
-            elif letter.source not in seen:
-                seen.add(letter.source)
-                yield letter
+            self.strangers = 0
+            seen: set[tuple[RecordSource, int]] = set()
+            for record in read_in_order_of_time(self._settings, offsets, starts, ends):
+                letter = read_letter(record)
+                if letter is None:
+                    self.strangers += 1
+                    continue
+                content = letter.record.key, letter.record.value, letter.record.headers
+                # The hash takes less memory than the content, which may be large.
+                place = letter.source, hash(content)
+                if place not in seen:
+                    seen.add(place)
+                    yield letter
 
     def _partitions(self, offsets: TopicOffsets) -> list[int]:
         try:

@@ -36,6 +36,10 @@ def read_in_order_of_time(
     after the last one to read. The function raises the errors of `consumer.fetch` and
     of `offsets`.
     """
+    if len(starts) == 1:
+        ranges = [OffsetRange(p, start, ends[p]) for p, start in starts.items()]
+        yield from read_ranges(settings, ranges)
+        return
     here = dict(starts)
     peaks_ms: dict[int, int] = {}
     low_ms = 0

@@ -18,13 +18,15 @@ class IncidentSource(NamedTuple):
     """Source of incidents: a monitor's API, unless a report or a history is given.
 
     At most one of `report` and `history` is given. `views` is the PREFIX of the option
-    ``--views``; None means channels of SDS.
+    ``--views``; None means channels of SDS. `names_api` says whether the user gave the
+    address of the API; it may be the default.
     """
 
     report: Path | None = None
     api: str = DEFAULT_API
     history: Path | None = None
     views: str | None = None
+    names_api: bool = False
 
 
 class IncidentFilter(NamedTuple):
@@ -45,7 +47,7 @@ def _source(
     name = nearest_given("from_report", "report", "api", "history")
     match name:
         case "api":
-            return IncidentSource(api=api, views=views)
+            return IncidentSource(api=api, views=views, names_api=True)
         case "history":
             return IncidentSource(history=history, views=views)
         case "report":

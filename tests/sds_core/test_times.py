@@ -45,12 +45,14 @@ def test_times_are_found_at_any_depth() -> None:
 
 
 def test_ids_that_look_like_names_of_times_are_ids() -> None:
-    """Channels and participants are named by whoever sends."""
+    """Senders choose the names of channels and participants; taps have any name."""
     hostile = {
         "channels": {"since": {"messages": 1}, "lacking": {"messages": 2}},
         "lacking": {"since": MS, "found": MS},
+        "wrong_clocks": {"clock": 90_000},
     }
     found = with_utc(hostile)
     assert found["channels"] == hostile["channels"]
+    assert found["wrong_clocks"] == hostile["wrong_clocks"]
     assert found["lacking"] == hostile["lacking"]
     assert found["lacking_utc"] == {"since": TEXT, "found": TEXT}

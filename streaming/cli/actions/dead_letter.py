@@ -6,7 +6,7 @@ from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from itertools import groupby, takewhile
 from typing import Any
 
 import click
@@ -21,7 +21,12 @@ from connectors.kafka.dead_letter_reader import (
     described,
 )
 from connectors.kafka.offsets import TopicOffsets
-from connectors.kafka.producer import target_partition, topic_record, write
+from connectors.kafka.producer import (
+    Acknowledgements,
+    target_partition,
+    topic_record,
+    write,
+)
 from connectors.kafka.record_source import RecordSource, read_source
 from connectors.kafka.settings import KafkaSettings, TopicMissing
 from sds_core.observer.judgement import Dead, judge
@@ -33,6 +38,7 @@ from streaming.cli.inspection import inspect_record
 from streaming.cli.inspection_text import inspection_facts, print_facts
 from streaming.cli.log import logger
 from streaming.cli.output import print_json, wall_ms
+from streaming.cli.signals import end_requested
 
 ADVICE = {
     Reason.EMPTY_VALUE: "fix the tap: a frame has bytes, and a heartbeat has the "
@@ -161,13 +167,17 @@ def print_letter(
 ) -> None:
     """Print the dead letter of the record at `source`.
 
+    If a topic was recreated, several dead letters may have the same source; the newest
+    is printed.
+
     Raises:
         click.UsageError: No dead letter has this source.
     """
     reader = DeadLetterReader(kafka, dead_letter_topic)
-    letter = next((one for one in reader if one.source == source), None)
-    if letter is None:
+    letters = deque((one for one in reader if one.source == source), maxlen=1)
+    if not letters:
         raise click.UsageError(_not_found([source], dead_letter_topic))
+    letter = letters.pop()
     record = _whole_record(kafka, letter)
     inspection = inspect_record(record or letter.record, wall_ms())
     if record is None:
@@ -223,7 +233,8 @@ class Replay:
 
     If `target` is None, each record is written to the topic from which it came. With
     `force`, the replay also writes records that the monitor still cannot use. `found`
-    has the sources of all dead letters that `run` selected.
+    has the sources of all dead letters that `run` selected. `acknowledged` counts the
+    written records.
     """
 
     kafka: KafkaSettings
@@ -233,23 +244,33 @@ class Replay:
     dry_run: bool
     found: set[RecordSource] = field(default_factory=set)
     refused: int = 0
+    acknowledged: Acknowledgements = field(default_factory=Acknowledgements)
 
     def run(self, selection: _Wanted) -> None:
-        """Write the selected dead letters' records, and print what was written."""
-        letters = (
-            letter
-            for letter in DeadLetterReader(self.kafka, self.dead_letter_topic)
-            if selection is None
-            or letter.reason == selection
-            or (isinstance(selection, frozenset) and letter.source in selection)
-        )
+        """Write the selected dead letters' records, and print what was written.
+
+        A signal ends the reading. All records that were printed are then still written.
+        """
         written = 0
-        for target, records in groupby(
-            self._usable(letters), lambda pair: self.target or pair[0].topic
-        ):
-            written += self._write(records, target)
+        with end_requested(progress=lambda: self.acknowledged.count) as ending:
+            reader = DeadLetterReader(self.kafka, self.dead_letter_topic)
+            letters = (
+                letter
+                for letter in takewhile(lambda _: not ending.is_set(), reader)
+                if selection is None
+                or letter.reason == selection
+                or (isinstance(selection, frozenset) and letter.source in selection)
+            )
+            for target, records in groupby(
+                self._usable(letters), lambda pair: self.target or pair[0].topic
+            ):
+                written += self._write(records, target)
         missing: list[RecordSource] = []
-        if isinstance(selection, frozenset):
+        if ending.is_set():
+            logger.warning(
+                "a signal stopped the command, so later dead letters may not be written"
+            )
+        elif isinstance(selection, frozenset):
             missing = sorted(selection - self.found)
         if missing:
             logger.warning("%s", _not_found(missing, self.dead_letter_topic))
@@ -291,7 +312,8 @@ class Replay:
         with closing(TopicOffsets(settings)) as offsets:
             partitions = len(offsets.partitions())
         placed = (topic_record(r, target_partition(r, partitions)) for r in printed)
-        return write(placed, settings)
+        before = self.acknowledged.count
+        return write(placed, settings, acknowledged=self.acknowledged) - before
 
 
 def _marked(record: RawRecord) -> RawRecord:

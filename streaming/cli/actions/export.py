@@ -5,11 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 
 from connectors.files.record_file import write_records
-from connectors.kafka.consumer import OffsetRange, read_ranges
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.settings import (
     KafkaSettings,
@@ -20,11 +18,10 @@ from connectors.kafka.timeline import read_in_order_of_time
 from sds_core.observer.record import BadHeader, RawRecord, read_headers
 from sds_core.text import counted
 from sds_core.wire import UndecodableFrame, decode
-from streaming.admission import LATE_MS, ends_of_window
+from streaming.cli.actions.window_ends import find_ends
 from streaming.cli.exit_codes import Failed
 from streaming.cli.output import note_written, with_progress
 from streaming.cli.signals import end_requested
-from streaming.cli.window_options import ALL_TIMES
 from streaming.settings import Window
 
 
@@ -89,27 +86,16 @@ def _of_channels(
 def _records(
     kafka: KafkaSettings, offsets: TopicOffsets, window: Window
 ) -> Iterator[RawRecord]:
-    """Yield the records whose time is in a window.
-
-    As in a replay, the search continues until record times of `LATE_MS` after the end
-    of the window, because some records of the window are written late.
-    """
+    """Yield the records whose time is in a window."""
     partitions = offsets.partitions()
     starts = offsets.earliest(partitions)
-    ends = offsets.latest(partitions)
+    ends = find_ends(kafka, offsets, partitions, window)
     if window.first_ms > 0:
         begins = offsets.first_at_or_after(partitions, window.first_ms)
         starts = {p: begins[p].offset if p in begins else ends[p] for p in starts}
-    if window.last_ms < ALL_TIMES.last_ms - LATE_MS:
-        ends = ends_of_window(offsets, ends, window, partial(_holds_record, kafka))
     for record in read_in_order_of_time(kafka, offsets, starts, ends):
         if record.timestamp_ms in window:
             yield record
-
-
-def _holds_record(kafka: KafkaSettings, partition: int, offset: int) -> bool:
-    place = OffsetRange(partition, offset, offset + 1)
-    return any(read_ranges(kafka, [place]))
 
 
 def _key_of(record: RawRecord) -> bytes | None:

@@ -42,7 +42,7 @@ def import_records(
             restamp=restamp,
             acknowledged=acknowledged,
         )
-    if not count:
+    if not count and not ending.is_set():
         message = f"{file} contains no record"
         raise click.UsageError(message)
     click.echo(f"{count:,} records of {file} written to {kafka.topic}")

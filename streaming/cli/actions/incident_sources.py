@@ -86,6 +86,7 @@ class ReadIncidents(NamedTuple):
 class _Answer(msgspec.Struct):
     incidents: list[Incident]
     more: bool
+    next: str | None = None
     # A monitor of version 0.8 or earlier does not return its clock.
     clock: _Time | None = None
     causes: dict[str, list[Cause]] = {}
@@ -221,17 +222,34 @@ def _selected(source: IncidentSource, wanted: IncidentFilter) -> ReadIncidents:
     path = "incidents"
     if source.views is not None:
         path = f"views/{quote(source.views, '')}/incidents"
+    found = _read_pages(source.api, path, parameters)
+    settings = _settings_of(found.observer)
+    clock_ms = found.clock or wall_ms()
+    return ReadIncidents(found.incidents, found.causes, clock_ms, settings)
+
+
+def _read_pages(url: str, path: str, parameters: dict[str, Any]) -> _Answer:
+    """Return the first page of a monitor's incidents, with those of all later pages."""
     what = "incidents", _Answer
-    page = ask_monitor(source.api, path, parameters, what, _TIMEOUT_S)
-    if page.more:
+    found = ask_monitor(url, path, parameters, what, _TIMEOUT_S)
+    after = found.next
+    while after is not None:
+        asked = parameters | {"after": after}
+        page = ask_monitor(url, path, asked, what, _TIMEOUT_S)
+        if page.next == after:
+            # A monitor that returns the same page again never comes to an end.
+            break
+        found.incidents += page.incidents
+        found.causes |= page.causes
+        found.more, after = page.more, page.next
+    if found.more:
+        # A monitor of an old version returns only its first page.
         logger.warning(
             "only the %s latest incidents are shown: to see others, give --channel "
-            "or --since",
-            f"{len(page.incidents):,}",
+            "or --history",
+            f"{len(found.incidents):,}",
         )
-    settings = _settings_of(page.observer)
-    clock_ms = page.clock or wall_ms()
-    return ReadIncidents(page.incidents, page.causes, clock_ms, settings)
+    return found
 
 
 def _settings_of(values: dict[str, int | float]) -> ObserverSettings:

@@ -12,19 +12,18 @@ import click
 from rich.console import Console
 
 from connectors.kafka.backward import offsets_at
-from connectors.kafka.consumer import OffsetRange, read_ranges
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.timeline import read_in_order_of_time
 from connectors.web.report import report_html
 from connectors.web.trace_blocks import trace_report
-from sds_core.observer.record import RawRecord
 from sds_core.text import iso_time
 from sds_core.trace.diagram import mermaid, plantuml
 from sds_core.trace.document import trace_object
 from sds_core.trace.names import Pseudonyms
 from sds_core.trace.trace import Trace, TraceReader
 from streaming.cli.actions.trace_search import Search, begin_search, newest_ms, search
+from streaming.cli.actions.window_ends import find_ends
 from streaming.cli.incident_options import IncidentSource
 from streaming.cli.output import check_page, print_json, wall_ms, write_page
 from streaming.cli.signals import end_requested
@@ -124,27 +123,38 @@ class _Reading:
     def traces(self, ending: threading.Event) -> Iterator[list[Trace]]:
         """Yield the traces once.
 
-        With `follow`, yield them again after new records, until `ending` is set.
+        With `follow`, yield them again after new records, until `ending` is set. If
+        `ending` is set before all records are read, nothing more is yielded, because
+        the unread records could refute the conclusions.
         """
         offsets, partitions = self._offsets, self._partitions
-        window = self._window
-        here = dict(offsets_at(offsets, partitions, window.first_ms))
-        ends = offsets.latest(partitions)
-        if window.last_ms < ALL_TIMES.last_ms:
-            ends = dict(offsets_at(offsets, partitions, window.last_ms + 1))
-        for record in self._records(here, ends):
-            if ending.is_set():
-                break
-            if record.timestamp_ms in window:
-                self._feed.add(record)
-        yield self._feed.traces(self._clock_ms())
+        # Each time, the clock is asked before the ends of the partitions. It thus never
+        # reaches the time of an unread record.
+        clock_ms = self._clock_ms()
+        here = dict(offsets_at(offsets, partitions, self._window.first_ms))
+        ends = find_ends(self._kafka, offsets, partitions, self._window)
+        if not self._add(here, ends, ending):
+            return
+        yield self._feed.traces(clock_ms)
         while self._follow and not ending.wait(_POLL_S):
+            clock_ms = self._clock_ms()
             here, ends = ends, offsets.latest(partitions)
             if here != ends:
                 self._feed.admit(wall_ms())
-                for record in self._records(here, ends):
-                    self._feed.add(record)
-                yield self._feed.traces(self._clock_ms())
+                if not self._add(here, ends, ending):
+                    return
+                yield self._feed.traces(clock_ms)
+
+    def _add(
+        self, starts: dict[int, int], ends: dict[int, int], ending: threading.Event
+    ) -> bool:
+        """Add the window's records in a range; return False if `ending` was set."""
+        for record in read_in_order_of_time(self._kafka, self._offsets, starts, ends):
+            if ending.is_set():
+                return False
+            if record.timestamp_ms in self._window:
+                self._feed.add(record)
+        return True
 
     def _clock_ms(self) -> int:
         """Return the latest record time of the topic, at most the end of the window.
@@ -154,14 +164,6 @@ class _Reading:
         offsets = self._offsets
         reached_ms = newest_ms(offsets, offsets.partitions(), wall_ms())
         return min(reached_ms or 0, self._window.last_ms)
-
-    def _records(
-        self, starts: dict[int, int], ends: dict[int, int]
-    ) -> Iterator[RawRecord]:
-        if len(starts) == 1:
-            ranges = [OffsetRange(one, starts[one], ends[one]) for one in starts]
-            return read_ranges(self._kafka, ranges)
-        return read_in_order_of_time(self._kafka, self._offsets, starts, ends)
 
     def _deleted(self) -> Iterator[str]:
         held = self._offsets.first_at_or_after(self._partitions, 0)
@@ -179,15 +181,16 @@ def _window(searched: Search, follow: bool) -> Window:
 
     The receivers of a message are the participants that sent frames in the retention
     window before the message. The figures of a message also depend on frames in the
-    retention window after the message.
+    retention window after the message. The limits that the user gave replace these.
     """
-    asked = searched.request.window
-    if asked != ALL_TIMES:
-        return asked
     settings, appeared = searched.settings, searched.appeared()
-    first_ms = appeared.first_ms - settings.horizon_ms - settings.warm_up_ms
-    last_ms = appeared.last_ms + settings.horizon_ms + settings.gap_deadline_ms
-    return Window(max(0, first_ms), ALL_TIMES.last_ms if follow else last_ms)
+    asked = searched.request.window
+    first_ms, last_ms = asked.first_ms, asked.last_ms
+    if first_ms == ALL_TIMES.first_ms:
+        first_ms = appeared.first_ms - settings.horizon_ms - settings.warm_up_ms
+    if last_ms == ALL_TIMES.last_ms and not follow:
+        last_ms = appeared.last_ms + settings.horizon_ms + settings.gap_deadline_ms
+    return Window(max(0, first_ms), last_ms)
 
 
 class _Output:

@@ -23,6 +23,7 @@ from sds_core.observer.settings_table import settings_of, values_of
 from sds_core.observer.tracing import Query, Subject
 from sds_core.text import did_you_mean, iso_time, printable, shown
 from streaming.cli.actions.incident_sources import Incident, kind_of, read_incidents
+from streaming.cli.actions.window_ends import find_ends
 from streaming.cli.config_file import observer_settings
 from streaming.cli.incident_options import IncidentFilter, IncidentSource
 from streaming.cli.log import logger
@@ -106,14 +107,17 @@ def begin_search(source: IncidentSource, request: TraceRequest) -> Search:
             raise click.UsageError(message)
     # The configuration file overrides the model's settings that the source gives.
     settings = settings_of(values_of(model) | dict(observer_settings()))
-    ids = frozenset({one.message_id for one in incidents[:MOST_MESSAGES]})
-    if request.message_id is not None:
-        ids |= {request.message_id}
-    if len(incidents) > MOST_MESSAGES:
+    # A message may have several incidents.
+    messages = list(dict.fromkeys(one.message_id for one in incidents))
+    ids = frozenset(messages[:MOST_MESSAGES])
+    if len(messages) > MOST_MESSAGES:
+        incidents = [one for one in incidents if one.message_id in ids]
         logger.warning(
             "only the %d messages with the latest incidents are traced",
             MOST_MESSAGES,
         )
+    if request.message_id is not None:
+        ids |= {request.message_id}
     kind = kind_of(source.views)
     protocols = {
         one.name: one
@@ -124,7 +128,7 @@ def begin_search(source: IncidentSource, request: TraceRequest) -> Search:
     begun = Search(request, settings, query, request.window, protocols, request.channel)
     if incidents:
         begun.channel = incidents[0].channel
-        set_since(begun, [one.since for one in incidents[:MOST_MESSAGES]])
+        set_since(begun, [one.since for one in incidents])
     return begun
 
 
@@ -154,8 +158,11 @@ def search(
     span = _span(begun, offsets, partitions, wall_ms)
     reader = _Reader(begun, wall_ms)
     for some in _in_turn(partitions, begun):
+        # A record of a fast clock may lie before records of the searched times, so the
+        # time `span.last_ms` does not give the offset at which the search ends.
+        ends = find_ends(kafka, offsets, some, begun.window)
         for records in slices_backward(
-            kafka, offsets, some, span.first_ms, span.last_ms, _SLICE_MS
+            kafka, offsets, ends, span.first_ms, span.last_ms, _SLICE_MS
         ):
             before = reader.matches
             reader.read(records)
@@ -193,6 +200,8 @@ class _Reader:
         """Search some records, which may be in any order."""
         begun = self._begun
         for record in records:
+            if record.timestamp_ms not in begun.window:
+                continue
             for protocol, subject in self._subjects(record):
                 if not subject.channel and begun.protocol not in (None, protocol):
                     # A frame of one protocol may contain the id of another protocol's
@@ -307,7 +316,8 @@ def _span(
     first_ms = window.first_ms
     if first_ms == ALL_TIMES.first_ms:
         first_ms = last_ms - (_SLICE_MS if begun.query.sender else SEARCH_MS)
-    return _Span(max(first_ms, held_ms), last_ms, held_ms)
+    # The first record may be from a fast clock, and later than the searched times.
+    return _Span(min(max(first_ms, held_ms), last_ms), last_ms, held_ms)
 
 
 def _not_found(begun: Search, span: _Span, channels: set[str]) -> str:

@@ -85,6 +85,7 @@ def make(order: TraceOrder) -> MadeTrace:
     request = TraceRequest(
         question.message_id, None, False, question.channel, ALL_TIMES
     )
+    since = "since" if question.since_ms is None else "another since"
     begun = Search(
         request,
         question.settings,
@@ -92,7 +93,7 @@ def make(order: TraceOrder) -> MadeTrace:
         ALL_TIMES,
         {one.name: one for one in PROTOCOLS if one.kind.prefix == question.prefix},
         question.channel,
-        remedy="give since, or use the command sds-monitor trace",
+        remedy=f"give {since}, or use the command sds-monitor trace",
     )
     if question.since_ms is not None:
         set_since(begun, [question.since_ms])

@@ -67,6 +67,38 @@ def test_repeated_letters_are_read_once_and_other_records_counted(
 
 
 @kafka
+def test_letters_of_a_recreated_topic_are_no_repetitions(
+    kafka_topic: TopicMaker,
+) -> None:
+    """Both records had the same place; one letter is there twice."""
+    topic = kafka_topic()
+    headers = [
+        ("dead-letter-reason", b"no_channel"),
+        ("dead-letter-source", b"sds.frames:0:0"),
+    ]
+    for value in (b"old", b"new", b"old"):
+        topic.write(value, headers=headers)
+    found = DeadLetterReader(topic.settings, topic.settings.topic)
+    assert [one.record.value for one in found] == [b"old", b"new"]
+
+
+@kafka
+def test_letters_of_several_partitions_are_in_order_of_time(
+    kafka_topic: TopicMaker,
+) -> None:
+    """If someone else created the topic, it may have more than one partition."""
+    topic = kafka_topic(3)
+    for number in range(30):
+        headers = [
+            ("dead-letter-reason", b"no_channel"),
+            ("dead-letter-source", f"sds.frames:0:{number}".encode()),
+        ]
+        topic.write(partition=number % 3, time_ms=1_000 * number + 1, headers=headers)
+    found = DeadLetterReader(topic.settings, topic.settings.topic)
+    assert [one.source.offset for one in found] == [*range(30)]
+
+
+@kafka
 def test_missing_topic_is_an_error(kafka_topic: TopicMaker) -> None:
     """The caller can then name the flag to check."""
     with pytest.raises(TopicMissing, match=r"nothing\.dead .*--dead-letter-topic"):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +23,7 @@ from sds_core.observer.record import RawRecord
 from sds_core.observer.sds.channel_view import ChannelView
 from sds_core.wire import Dialect, Frame, Reason, decode, encode
 from streaming.cli import group
+from streaming.cli.actions import dead_letter
 from streaming.cli.actions.dead_letter import ADVICE
 from streaming.cli.dead_letter import command
 from tests.support.channel import digest_of
@@ -361,3 +364,37 @@ def test_a_record_sent_back_twice_counts_as_the_page_says(
     assert view.totals.frames == {"content.spec": 2}
     assert view.totals.messages == (2 if age_ms < 60 * MINUTE else 1)
     assert view.totals.replicas == replicas
+
+
+@pytest.mark.kafka
+def test_show_prints_the_newest_letter_of_a_recreated_topic(
+    letters: Letters,
+) -> None:
+    """The topic had another record at the same place before."""
+    topic = replace(letters.topic.settings, topic=letters.name)
+    reason = ("dead-letter-reason", b"bad_header")
+    source = ("dead-letter-source", letters.source(0).encode())
+    for value in (b"older", GOOD):
+        KafkaTopic(topic).write(value, key=b"town", headers=[TAP, reason, source])
+    result = letters.run("show", letters.source(0), "--json")
+    assert json.loads(result.stdout)["advice"] == "it can be used now: replay it"
+
+
+@pytest.mark.kafka
+def test_signal_ends_a_replay_after_the_records_that_it_has_printed(
+    letters: Letters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are written; the sources that it has not reached are not missing."""
+    convert = dead_letter.topic_record
+
+    def interrupted(*given: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        return convert(*given)
+
+    monkeypatch.setattr(dead_letter, "topic_record", interrupted)
+    result = letters.run("replay", letters.source(1), letters.source(3))
+    assert result.exit_code == 0, result.output
+    goes, summary = result.stdout.splitlines()
+    assert goes.startswith(letters.source(1))
+    assert summary == "1 record written, 0 refused"
+    assert len(letters.written(after=5)) == 1

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 from pathlib import Path
 
 import pytest
@@ -9,6 +12,7 @@ from click.testing import CliRunner
 
 from connectors.files.record_file import write_records
 from sds_core.observer.record import RawRecord
+from streaming.cli.actions import import_
 from streaming.cli.import_ import command
 from tests.support.kafka import TopicMaker
 
@@ -53,6 +57,22 @@ def test_a_file_without_records_is_wrong_use(
     result = CliRunner().invoke(command, [*KAFKA, str(path)])
     assert result.exit_code == 2
     assert expected in result.output
+
+
+def test_a_signal_before_the_first_record_is_no_wrong_use(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file has records, of which none is written."""
+
+    def interrupted(*_: object, stop: threading.Event, **__: object) -> int:
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stop.is_set()
+        return 0
+
+    monkeypatch.setattr(import_, "import_file", interrupted)
+    result = CliRunner().invoke(command, [*KAFKA, str(file)])
+    assert result.exit_code == 0, result.output
+    assert result.output == f"0 records of {file} written to sds.frames\n"
 
 
 def test_a_missing_file_is_wrong_use() -> None:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from click.testing import Result
 from prometheus_client import CollectorRegistry
@@ -224,6 +225,29 @@ def test_truncated_answer_is_reported(
     result = invoke("--api", serve(app), "--json")
     assert len(result.stdout.splitlines()) == 1_000
     assert "only the 1,000 latest incidents are shown" in caplog.text
+
+
+@pytest.mark.parametrize("many", [1_000, 1_001, 2_500])
+def test_all_pages_of_the_monitor_are_read(
+    serve: Callable[[ASGIApp], str], caplog: pytest.LogCaptureFixture, many: int
+) -> None:
+    """A monitor's page has at most 1,000 incidents."""
+    known = [
+        LOST._replace(incident=msgspec.structs.replace(LOST.incident, message_id=name))
+        for name in sorted(f"m{number}" for number in range(many))
+    ]
+
+    def find(query: IncidentQuery) -> list[ChannelIncident]:
+        after = "" if query.after is None else query.after.message_id
+        later = [one for one in known if one.incident.message_id > after]
+        return later[: query.limit]
+
+    url = serve(app_of(find))
+    assert len(set(ids(invoke("--api", url, "--json")))) == many
+    result = invoke("--api", url, "--by", "participant", "--json")
+    lacks = [json.loads(line) for line in result.stdout.splitlines()]
+    assert {one["messages"] for one in lacks} == {many}
+    assert not caplog.text
 
 
 def test_no_incidents_is_exit_code_0(

@@ -8,28 +8,42 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
 from connectors.broker.broker import EmbeddedBroker
 from connectors.kafka import consumer
 from connectors.kafka.producer import TopicRecord, partition_of, write
+from connectors.kafka.settings import KafkaUnreachable
 from connectors.simulator.scenario_files import load_scenario
 from connectors.web.refusals import NoTrace, TraceFailed
 from connectors.web.sources import TraceQuestion
+from sds_core.observer.incidents import (
+    ChannelIncident,
+    Incident,
+    IncidentKind,
+    incident_object,
+)
 from sds_core.observer.settings import DEFAULTS
 from sds_core.trace.document import trace_object
 from sds_core.wire import decode, encode
-from streaming.cli.actions import trace_worker
+from streaming.cli.actions import trace as trace_action
+from streaming.cli.actions import trace_search, trace_worker
+from streaming.cli.actions.incident_sources import ReadIncidents
+from streaming.cli.actions.trace_search import begin_search
 from streaming.cli.actions.trace_worker import tracing
+from streaming.cli.incident_options import DEFAULT_API, IncidentSource
 from streaming.cli.trace import command
+from streaming.cli.trace_options import TraceRequest
+from streaming.cli.window_options import ALL_TIMES
 from tests.support.frames import FrameFactory
-from tests.support.kafka import KafkaTopic, TopicMaker, make_topic
+from tests.support.kafka import NOBODY, KafkaTopic, TopicMaker, make_topic
 from tests.support.trace.causes import KINDS, Case, run_of
 from tests.support.trace.traced import Simulated, simulated
 
@@ -165,8 +179,11 @@ def test_page_traces_in_a_process_of_its_own(
         document = trace_object(made(question))
         texts = [(one["figure"], one["names"]) for one in document["conclusions"]]
         assert texts == [(one["figure"], one["names"]) for one in conclusions()]
-        with pytest.raises(NoTrace, match="names message 'nonsense'"):
-            made(question._replace(message_id="nonsense", since_ms=10**17))
+        unknown = question._replace(message_id="nonsense", since_ms=10**17)
+        with pytest.raises(
+            NoTrace, match="names message 'nonsense': give another since"
+        ):
+            made(unknown)
         monkeypatch.setattr(trace_worker, "LIMIT_S", 0.01)
         with pytest.raises(TraceFailed, match="the trace took too long"):
             made(question)
@@ -355,3 +372,163 @@ def test_incidents_hours_apart_are_all_found(
     assert [one["message_id"] for one in found] == ["old", "new"]
     (newest,) = documents(trace(topic, "new", "--format", "json"))
     assert newest["message_id"] == "new"
+
+
+@pytest.mark.kafka
+def test_a_fast_clock_hides_no_later_record(kafka_topic: TopicMaker) -> None:
+    """One tap's records are stamped half an hour ahead, and lie before the message."""
+    topic = kafka_topic()
+    now_ms = time.time_ns() // 1_000_000
+    frames = FrameFactory("town")
+    value = encode(frames.content("id", "alice", 1_000))
+    topic.write(b"x", time_ms=now_ms + HOUR_MS // 2, key=b"other")
+    topic.write(value, time_ms=now_ms - 1_000, key=b"town")
+    topic.write(value, time_ms=now_ms - 500, key=b"town")
+    (found,) = documents(trace(topic, "id", "--format", "json"))
+    assert found["read"]["records"] == 2
+    for to_ms, records in ((now_ms - 500, 2), (now_ms - 501, 1)):
+        arguments = ["--from", "0", "--to", str(to_ms), "--format", "json"]
+        (found,) = documents(trace(topic, "id", *arguments))
+        assert found["read"]["records"] == records
+    late = trace(topic, "id", "--from", "0", "--to", str(now_ms - 1_001))
+    assert late.exit_code == 2
+
+
+@pytest.mark.kafka
+def test_each_omitted_limit_has_its_default(kafka_topic: TopicMaker) -> None:
+    """With --from, the trace does not end later; with --to, it begins no earlier."""
+    topic = kafka_topic()
+    at_ms = time.time_ns() // 1_000_000 - 10 * HOUR_MS
+    frames = FrameFactory("town")
+    for name, time_ms in (("a", at_ms - 5 * HOUR_MS), ("id", at_ms), ("b", at_ms)):
+        topic.write(encode(frames.content(name, "x")), time_ms=time_ms, key=b"town")
+    topic.write(encode(frames.content("c", "x")), time_ms=at_ms + 5 * HOUR_MS)
+
+    def read(*limits: str) -> int:
+        (found,) = documents(trace(topic, "id", *limits, "--format", "json"))
+        records: int = found["read"]["records"]
+        return records
+
+    from_, to = str(at_ms - 6 * HOUR_MS), str(at_ms + 6 * HOUR_MS)
+    assert read() == 2
+    assert read("--from", from_) == 3
+    assert read("--to", to) == 3
+    assert read("--from", from_, "--to", to) == 4
+
+
+def after_first(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:
+    """When a trace has read its first record, act before it reads the next one."""
+    read = trace_action.read_in_order_of_time
+
+    def interrupted(*given: Any) -> Iterator[Any]:
+        for number, record in enumerate(read(*given)):
+            yield record
+            if number == 0:
+                act()
+
+    monkeypatch.setattr(trace_action, "read_in_order_of_time", interrupted)
+
+
+def write_exchange(topic: KafkaTopic) -> int:
+    """Write a message and another frame of its channel; return the frame's time."""
+    begin_ms = time.time_ns() // 1_000_000 - HOUR_MS
+    frames = FrameFactory("town")
+    for number, (name, sender) in enumerate((("id", "alice"), ("next", "bob"))):
+        value = encode(frames.content(name, sender, 1_000 + number))
+        topic.write(value, time_ms=begin_ms + number, key=b"town")
+    return begin_ms + 1
+
+
+@pytest.mark.kafka
+def test_deadlines_do_not_pass_because_of_unread_records(
+    kafka_topic: TopicMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Records that are written while the trace reads do not advance its clock."""
+    topic = kafka_topic()
+    last_ms = write_exchange(topic)
+    after_first(
+        monkeypatch, lambda: topic.write(time_ms=last_ms + HOUR_MS // 2, key=b"town")
+    )
+    (found,) = documents(trace(topic, "id", "--format", "json"))
+    assert found["read"]["to_ms"] == last_ms
+    assert found["incidents"] == []
+
+
+@pytest.mark.kafka
+def test_a_trace_that_a_signal_interrupts_concludes_nothing(
+    kafka_topic: TopicMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The records that it has not read could refute its conclusions."""
+    topic = kafka_topic()
+    last_ms = write_exchange(topic)
+    topic.write(time_ms=last_ms + HOUR_MS // 2, key=b"other")
+    after_first(monkeypatch, lambda: os.kill(os.getpid(), signal.SIGINT))
+    result = trace(topic, "id", "--format", "json")
+    assert (result.exit_code, result.stdout) == (0, "")
+
+
+@pytest.mark.kafka
+def test_follow_ignores_records_after_the_window(
+    kafka_topic: TopicMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it reads later is also limited by --to."""
+    topic = kafka_topic()
+    last_ms = write_exchange(topic)
+    frames = FrameFactory("town")
+    printed: list[dict[str, Any]] = []
+
+    def note(document: dict[str, Any]) -> None:
+        printed.append(document)
+        if len(printed) > 1:
+            os.kill(os.getpid(), signal.SIGINT)
+            return
+        for sender, time_ms in (("after", last_ms + 1), ("within", last_ms)):
+            value = encode(frames.content(sender, sender, 2_000, history=["id"]))
+            topic.write(value, time_ms=time_ms, key=b"town")
+
+    monkeypatch.setattr(trace_action, "print_json", note)
+    window = ["--from", "0", "--to", str(last_ms)]
+    result = trace(topic, "id", *window, "--follow", "--format", "json")
+    assert result.exit_code == 0
+    names = {one["name"] for one in printed[-1]["participants"]}
+    assert "within" in names
+    assert "after" not in names
+
+
+@pytest.mark.parametrize("arguments", [[], ["--api", DEFAULT_API]])
+def test_a_named_monitor_is_asked_for_incidents(
+    monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    """Also if its address is the default."""
+    asked: list[str] = []
+
+    def read(source: IncidentSource, wanted: object) -> ReadIncidents:
+        asked.append(source.api)
+        return ReadIncidents([], {}, 0)
+
+    monkeypatch.setattr(trace_search, "read_incidents", read)
+    result = trace(KafkaTopic(NOBODY), "id", "--kafka-timeout", "1", *arguments)
+    assert isinstance(result.exception, KafkaUnreachable)
+    assert asked == arguments[1:]
+
+
+def test_messages_with_several_incidents_count_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Twenty messages are traced, not the messages of twenty incidents."""
+    incidents = [
+        incident_object(
+            ChannelIncident(
+                "town", Incident(kind, f"m{number}", "", 1, 9 - number), False
+            )
+        )
+        for number in range(21)
+        for kind in IncidentKind
+    ]
+    report = tmp_path / "report.json"
+    report.write_text(json.dumps({"incidents": incidents}))
+    request = TraceRequest(None, None, True, "town", ALL_TIMES)
+    with click.Context(command):
+        begun = begin_search(IncidentSource(report=report), request)
+    assert begun.query.message_ids == {f"m{number}" for number in range(20)}
+    assert "only the 20 messages with the latest incidents" in caplog.text
