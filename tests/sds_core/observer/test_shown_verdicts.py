@@ -196,6 +196,18 @@ def test_clock_that_was_wrong_by_hours_begins_anew() -> None:
     assert told(log.observe(views(a="ok"), at(5))) == [("a", 5, "ok")]
 
 
+def test_view_that_did_not_change_when_the_clock_was_set_right_has_a_row() -> None:
+    """It is shown then and later, also in minutes with a row from the wrong clock."""
+    log = VerdictLog()
+    log.observe(views(a="ok"), at(0))
+    log.observe(views(a="failing"), at(300))
+    log.ahead = {"a": [at(300)]}
+    rows = log.observe(views(a="failing"), at(5), changed=())
+    assert told(rows) == [("a", 5, "failing")]
+    rows = log.observe(views(a="failing"), at(301), changed=())
+    assert told(rows) == [("a", 300, "failing")]
+
+
 def test_spans_are_cut_at_the_times_that_are_asked_for() -> None:
     """Equal neighbours are one; what is unknown has none."""
     rows = [
