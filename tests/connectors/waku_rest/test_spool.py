@@ -291,8 +291,8 @@ def test_state_of_1_0_0_goes_on_and_can_go_back(tmp_path: Path) -> None:
         assert (spool.observer, spool.last_seq, spool.forgotten_ms) == (
             "old",
             2,
-            # A hash that 1.0.0 deleted by its own clock, 90 s, may be of a message whose
-            # sender's clock was fast.
+            # 1.0.0 deleted hashes up to 90 s by its own clock. The clock of a sender may
+            # have been fast.
             150_000,
         )
         assert spool.accept([sent(1, 1), sent(3, 250_000)], 250_000) == 1
