@@ -208,6 +208,22 @@ def test_view_that_did_not_change_when_the_clock_was_set_right_has_a_row() -> No
     assert told(rows) == [("a", 300, "failing")]
 
 
+@pytest.mark.parametrize(
+    ("paused", "expected"), [(False, "ok"), (True, NOT_WATCHED)], ids=["look", "pause"]
+)
+def test_row_of_a_wrong_clock_gets_what_was_shown_in_its_minute(
+    paused: bool, expected: str
+) -> None:
+    """Although the clock passes the minute between two looks."""
+    log = VerdictLog(ahead={"a": [at(300)]})
+    log.observe(views(a="ok"), at(299))
+    rows = told(log.observe(views(a="failing"), at(302), paused=paused))
+    assert ("a", 300, expected) in rows
+    assert [row for row in rows if row[1] == 300][-1] == ("a", 300, expected)
+    assert rows[-1] == ("a", 302, "failing")
+    assert log.ahead == {}
+
+
 def test_spans_are_cut_at_the_times_that_are_asked_for() -> None:
     """Equal neighbours are one; what is unknown has none."""
     rows = [
