@@ -45,8 +45,7 @@ class VerdictRecorder:
             self._logs[prefix] = VerdictLog()
             self._waiting[prefix] = []
             if observed_ms is not None:
-                rows, ahead = store.newest(observed_ms), store.ahead(observed_ms)
-                self._logs[prefix] = VerdictLog(rows, observed_ms, ahead)
+                self._continue_at(observed_ms, prefix)
                 self._looked_ms = max(self._looked_ms or 0, observed_ms)
         self._now_ms = self._looked_ms or 0
         self._expire_ms = 0
@@ -71,7 +70,7 @@ class VerdictRecorder:
         paused, self._looked_ms = wall_ms - last_ms > PAUSE_MS, wall_ms
         if now_ms < self._now_ms - SET_BACK_MS:
             for prefix in self._stores:
-                self._attempt(partial(self._look_ahead, prefix, now_ms))
+                self._attempt(partial(self._continue_at, now_ms, prefix))
         is_first = now_ms // MINUTE_MS != self._now_ms // MINUTE_MS
         self._now_ms = now_ms
         self._observe(snapshot, now_ms, paused)
@@ -81,8 +80,10 @@ class VerdictRecorder:
             for store in self._stores.values():
                 self._attempt(partial(store.expire, kept_since_ms(now_ms)))
 
-    def _look_ahead(self, prefix: str, now_ms: int) -> None:
-        self._logs[prefix].ahead = self._stores[prefix].ahead(now_ms)
+    def _continue_at(self, now_ms: int, prefix: str) -> None:
+        store = self._stores[prefix]
+        rows, ahead = store.newest(now_ms), store.ahead(now_ms)
+        self._logs[prefix] = VerdictLog(rows, now_ms, ahead)
 
     def close(self) -> None:
         """Store the time of the last observation; afterwards, `look` stores nothing."""

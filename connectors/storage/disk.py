@@ -13,6 +13,7 @@ import io
 import os
 import secrets
 import sqlite3
+import stat
 import tempfile
 import time
 from collections.abc import Collection, Iterator, Mapping
@@ -148,9 +149,15 @@ def make_directory(path: Path, mode: int = 0o777) -> None:
 def is_special(path: Path) -> bool:
     """Whether a path exists, but is no regular file: for example a device or a pipe.
 
-    Such a path is written to directly, because a new file cannot take its place.
+    Such a path is written to directly, because a new file cannot take its place. If the
+    system refuses to look up the path, the result is False.
     """
-    return path.exists() and not path.is_file()
+    # `Path.exists` would raise an error, for example if this user cannot search the
+    # directory. The write raises this error too, and its callers expect it there.
+    try:
+        return not stat.S_ISREG(path.stat().st_mode)
+    except OSError:
+        return False
 
 
 @contextmanager

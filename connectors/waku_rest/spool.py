@@ -70,8 +70,8 @@ sender whose times are years ahead could fill the disk with hashes.
 """
 
 _UNKNOWN_AHEAD_MS = 60_000
-"""How far a sender's time may be ahead of the mirror's clock, ms, if 1.0.0 stored the
-hash, without the sender's time."""
+"""How far a sender's time may be ahead of the mirror's clock, ms, if 1.0.0 stored or
+deleted the hash, without the sender's time."""
 
 _ROW_BYTES = 64
 """Approximate size of a spooled record, bytes, without its value and headers."""
@@ -188,8 +188,18 @@ class Spool:
         database.execute("PRAGMA journal_mode=WAL")
         # With FULL, a committed page survives a power failure.
         database.execute("PRAGMA synchronous=FULL")
+        (had_senders_times,) = database.execute(
+            "SELECT count(*) FROM sqlite_master WHERE name = 'sent'"
+        ).fetchone()
         database.executescript(_SCHEMA)
         with database:
+            if not had_senders_times:
+                # In a state of 1.0.0, `forgotten_ms` is a time of the mirror's clock.
+                database.execute(
+                    "UPDATE mirror SET forgotten_ms = forgotten_ms + ? "
+                    "WHERE forgotten_ms > 0",
+                    (_UNKNOWN_AHEAD_MS,),
+                )
             database.execute(
                 "INSERT INTO mirror SELECT ?, 0, TRUE, 0 "
                 "WHERE NOT EXISTS (SELECT * FROM mirror)",

@@ -194,6 +194,8 @@ class VerdictLog:
         minute_ms = _minute_of(now_ms)
         if minute_ms < self._minute_ms - SET_BACK_MS:
             self._rows, self._due, self._minute_ms = {}, set(), 0
+            # A view whose verdict has not changed needs a new row, too.
+            changed = None
         minute_ms = max(minute_ms, self._minute_ms)
         if paused and self._minute_ms:
             self._pause(minute_ms)

@@ -69,8 +69,9 @@ def check_page(path: Path) -> None:
             message = f"--html: {path} cannot be written: it is not writable"
             raise click.UsageError(message)
         return
-    # `write_page` creates missing directories.
-    parent = next(one for one in path.absolute().parents if one.exists())
+    # `write_page` creates missing directories. `Path.exists` would raise an error if
+    # this user cannot search a directory.
+    parent = next(p for p in path.absolute().parents if os.access(p, os.F_OK))
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
         message = f"--html: {path} cannot be written: {parent} is no writable directory"
         raise click.UsageError(message)

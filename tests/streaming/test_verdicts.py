@@ -265,6 +265,21 @@ def test_wrong_clock_of_the_monitor_is_taken_back(monitor: Monitor) -> None:
     assert monitor.rows() == [(0, "ok")]
 
 
+def test_channel_that_was_forgotten_while_the_clock_was_wrong_ends_with_a_row(
+    monitor: Monitor,
+) -> None:
+    """Its row from before the wrong clock would count until the end of the day."""
+    monitor.publish(town=totals())
+    monitor.look(at(0))
+    monitor.look(at(600))
+    monitor.publish("town")
+    monitor.look(at(601))
+    monitor.look(at(5))
+    assert monitor.rows() == [(0, "ok"), (5, NOT_WATCHED)]
+    monitor.look(at(602))
+    assert monitor.rows() == [(0, "ok"), (5, NOT_WATCHED), (601, NOT_WATCHED)]
+
+
 @pytest.mark.parametrize("restarts", [False, True])
 @pytest.mark.parametrize("pause_minutes", [0, 90])
 def test_history_forgets_what_a_wrong_clock_showed(

@@ -12,7 +12,7 @@ from connectors.kafka.producer import Acknowledgements
 from connectors.kafka.settings import InvalidTopic, KafkaSettings
 from streaming.cli.exit_codes import wrong_use
 from streaming.cli.output import wall_ms
-from streaming.cli.signals import end_requested
+from streaming.cli.writing import ending_requested
 
 
 def import_records(
@@ -30,7 +30,7 @@ def import_records(
     acknowledged = Acknowledgements()
     with (
         wrong_use(InvalidTopic, UnreadableFile),
-        end_requested(progress=lambda: acknowledged.count) as ending,
+        ending_requested(acknowledged) as ending,
     ):
         count = import_file(
             file,
@@ -42,7 +42,7 @@ def import_records(
             restamp=restamp,
             acknowledged=acknowledged,
         )
-    if not count and not ending.is_set():
+    if not (count or ending.is_set()):
         message = f"{file} contains no record"
         raise click.UsageError(message)
     click.echo(f"{count:,} records of {file} written to {kafka.topic}")

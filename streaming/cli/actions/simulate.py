@@ -10,15 +10,14 @@ import click
 from msgspec.structs import replace
 
 from connectors.kafka.producer import Acknowledgements, write
-from connectors.kafka.settings import InvalidTopic, KafkaSettings, KafkaUnreachable
+from connectors.kafka.settings import InvalidTopic, KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
 from connectors.simulator.records import AnyScenario, simulation_of
 from connectors.simulator.scenario_files import UnreadableScenario, load_scenario
 from sds_core.simulation.scenario import LONGEST_S
 from streaming.cli.exit_codes import wrong_use
-from streaming.cli.log import logger
 from streaming.cli.output import wall_ms, with_progress, write_json
-from streaming.cli.signals import end_requested
+from streaming.cli.writing import ending_requested
 
 
 def simulate(
@@ -62,13 +61,8 @@ def simulate(
     begin_s = time.monotonic()
     acknowledged = Acknowledgements()
     shown = with_progress(simulation.records, lambda: acknowledged.count)
-    try:
-        with end_requested(progress=lambda: acknowledged.count) as ending:
-            written = write(shown, kafka, speed, ending, acknowledged)
-    except KafkaUnreachable:
-        count = f"{acknowledged.count:,}"
-        logger.error("Kafka acknowledged only %s records", count)
-        raise
+    with ending_requested(acknowledged) as ending:
+        written = write(shown, kafka, speed, ending, acknowledged)
     click.echo(
         f"{written:,} records of scenario {played.name}, seed {seed}, "
         f"written to {kafka.topic} in {time.monotonic() - begin_s:.1f} s"

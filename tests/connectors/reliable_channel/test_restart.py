@@ -84,19 +84,21 @@ async def killed_between_two_events(node: MemoryNode, *, replies: bool) -> Disk:
 
 
 @pytest.mark.parametrize("replies", [False, True])
-@pytest.mark.parametrize("opened_before", [False, True])
+@pytest.mark.parametrize("before", ["", "opened", "opened and stopped"])
 def test_message_behind_the_one_that_was_being_received_is_not_lost(
-    replies: bool, opened_before: bool
+    replies: bool, before: str
 ) -> None:
     """Nor if the channel was opened once more, and ended before it was started."""
 
     async def run() -> None:
         node = MemoryNode()
         disk = await killed_between_two_events(node, replies=replies)
-        if opened_before:
-            await create_reliable_channel(
+        if before:
+            opened = await create_reliable_channel(
                 MemoryNode(), CHANNEL, "bob", TOPIC, STOPPED, storage=disk
             )
+            if before == "opened and stopped":
+                await opened.stop()
         bob = await create_reliable_channel(
             node, CHANNEL, "bob", TOPIC, STOPPED, storage=disk.copy()
         )

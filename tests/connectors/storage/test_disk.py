@@ -13,7 +13,13 @@ import pytest
 
 from connectors.kafka.settings import KafkaRefused, KafkaUnreachable
 from connectors.storage import disk
-from connectors.storage.disk import NewFiles, make_directory, replacing, with_remedy
+from connectors.storage.disk import (
+    NewFiles,
+    is_special,
+    make_directory,
+    replacing,
+    with_remedy,
+)
 
 OLD_NS = 1_000_000_000
 
@@ -134,6 +140,11 @@ def test_pipe_is_written_to(tmp_path: Path) -> None:
         os.close(reader)
     assert pipe.is_fifo()
     assert list(tmp_path.iterdir()) == [pipe]
+
+
+def test_path_that_cannot_be_looked_up_is_not_special(tmp_path: Path) -> None:
+    """For example, in a directory of another user; its write then names the error."""
+    assert not is_special(tmp_path / ("a" * 256))
 
 
 def test_descriptor_of_a_pipe_is_written_to() -> None:

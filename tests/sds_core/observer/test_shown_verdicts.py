@@ -196,6 +196,33 @@ def test_clock_that_was_wrong_by_hours_begins_anew() -> None:
     assert told(log.observe(views(a="ok"), at(5))) == [("a", 5, "ok")]
 
 
+def test_view_that_did_not_change_when_the_clock_was_set_right_has_a_row() -> None:
+    """It is shown then and later, also in minutes with a row from the wrong clock."""
+    log = VerdictLog()
+    log.observe(views(a="ok"), at(0))
+    log.observe(views(a="failing"), at(300))
+    log.ahead = {"a": [at(300)]}
+    rows = log.observe(views(a="failing"), at(5), changed=())
+    assert told(rows) == [("a", 5, "failing")]
+    rows = log.observe(views(a="failing"), at(301), changed=())
+    assert told(rows) == [("a", 300, "failing")]
+
+
+@pytest.mark.parametrize(
+    ("paused", "expected"), [(False, "ok"), (True, NOT_WATCHED)], ids=["look", "pause"]
+)
+def test_row_of_a_wrong_clock_gets_what_was_shown_in_its_minute(
+    paused: bool, expected: str
+) -> None:
+    """Although the clock passes the minute between two looks."""
+    log = VerdictLog(ahead={"a": [at(301)]})
+    log.observe(views(a="ok"), at(299))
+    rows = told(log.observe(views(a="failing"), at(303), paused=paused))
+    assert [row for row in rows if row[1] == 301] == [("a", 301, expected)]
+    assert rows[-1] == ("a", 303, "failing")
+    assert log.ahead == {}
+
+
 def test_spans_are_cut_at_the_times_that_are_asked_for() -> None:
     """Equal neighbours are one; what is unknown has none."""
     rows = [

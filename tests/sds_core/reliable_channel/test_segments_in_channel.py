@@ -161,6 +161,8 @@ def test_parity_that_comes_after_a_restart_belongs_to_the_received_message(
             bob = ReliableChannelCore.restore(
                 bob.snapshot(), pubsub_topic=SHARD, options=options
             )
+            # While the process was off, no parity could come.
+            now_ms += 2 * segmentation.idle_timeout_ms
             for one in (Restarted(), ONLINE, Start()):
                 bob.apply(one, now_ms)
         arrived = Arrived(dispatch.message, dispatch.message_hash)

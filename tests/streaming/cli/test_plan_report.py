@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Iterator
@@ -190,6 +191,27 @@ def test_page_goes_to_a_pipe_where_no_file_can_be_made(
     monkeypatch.setattr(os, "access", lambda place, mode: False)
     with pytest.raises(click.UsageError, match="is not writable"):
         check_page(path)
+
+
+@pytest.mark.parametrize("path", ["page.html", "new/page.html"])
+def test_page_in_a_directory_that_cannot_be_searched_is_wrong_use(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a directory of another user: one line, and no traceback."""
+    closed, found = tmp_path / "closed", os.stat
+    closed.mkdir()
+
+    def stat(place: Path, **options: bool) -> os.stat_result:
+        if closed in Path(place).parents:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(place))
+        return found(place, **options)
+
+    monkeypatch.setattr(os, "stat", stat)
+    monkeypatch.setattr(
+        os, "access", lambda place, mode: place == closed and mode == os.F_OK
+    )
+    with pytest.raises(click.UsageError, match="closed is no writable directory"):
+        check_page(closed / path)
 
 
 def test_report_on_standard_output_is_alone_there(
