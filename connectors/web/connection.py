@@ -107,20 +107,6 @@ class LimitedConnection(H11Protocol):
         if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
             self._request_since = None
 
-    def eof_received(self) -> bool:  # type: ignore[override]
-        """Close, but first answer a whole request: a client that sent it may read on.
-
-        Return whether the connection stays open for the answer.
-        """
-        is_answering = not (self.cycle is None or self.cycle.response_complete)
-        if not is_answering or self._request_since is not None:
-            return False
-        # A TLS connection cannot stay open in one direction (asyncio.sslproto).
-        if self.scheme == "https":
-            return False
-        self.cycle.keep_alive = False
-        return True
-
     def send_400_response(self, msg: str) -> None:
         """Refuse an invalid request; if its answer has begun, only close."""
         # The body of a request may be invalid while the application answers, or after

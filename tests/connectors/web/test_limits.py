@@ -68,49 +68,6 @@ def test_connection_without_a_request_is_closed() -> None:
         wait_for(lambda: is_closed(silent))
 
 
-async def slow(scope: Scope, receive: Receive, send: Send) -> None:
-    """An application that answers later."""
-    await asyncio.sleep(0.2)
-    await small(scope, receive, send)
-
-
-def test_client_that_ends_its_side_gets_its_answer() -> None:
-    """It sends no more, but it still reads; then the server ends the connection."""
-    with served(slow, DEFAULT_LIMITS) as connect:
-        client = connect()
-        client.sendall(REQUEST)
-        client.shutdown(socket.SHUT_WR)
-        assert whole(client).startswith(b"HTTP/1.1 200 ")
-        assert client.recv(1) == b""
-
-
-@pytest.mark.parametrize(
-    "sent",
-    [
-        b"",
-        b"GET / HTTP/1.1\r\n",
-        b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n",
-    ],
-    ids=["nothing", "head", "body"],
-)
-def test_client_that_ends_its_side_too_early_is_cut_off(sent: bytes) -> None:
-    """No further byte of the request can come."""
-    with served(slow, DEFAULT_LIMITS) as connect:
-        client = connect()
-        client.sendall(sent)
-        client.shutdown(socket.SHUT_WR)
-        assert client.recv(1) == b""
-
-
-def test_client_that_ends_its_side_after_an_answer_is_cut_off() -> None:
-    """It sends no further request."""
-    with served(small, DEFAULT_LIMITS) as connect:
-        client = connect()
-        answer_of(client)
-        client.shutdown(socket.SHUT_WR)
-        assert client.recv(1) == b""
-
-
 CHUNKED = b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
