@@ -36,6 +36,7 @@ from streaming.executors import check_executors, location
 from streaming.failure import NoWorker, query_failure
 from streaming.fold import OUTPUT_SCHEMA, STATE_SCHEMA, Fold
 from streaming.history import HistoryExporter, exporting
+from streaming.ledger.findings import number_rows_from
 from streaming.ledger.stores import Stores
 from streaming.lookup import Stored
 from streaming.open_checkpoint import OpenCheckpoint, open_checkpoint
@@ -209,6 +210,8 @@ def running_job(
             sink.prime({key: view.totals for key, view in views.items()})
             unreviewed = find_unreviewed(views, kinds, settings.forget_ms)
             stores.register.request((key, REVIEW) for key in unreviewed)
+        # A start that fails before leaves a damaged checkpoint as it is.
+        number_rows_from(stores.ledger, checkpoint.first_sequence)
         for prefix, store in stores.by_kind.items():
             totals = board.snapshot.views[prefix].totals
             store.recent.begin(totals, board.snapshot.clock_ms)

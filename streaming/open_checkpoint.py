@@ -37,6 +37,7 @@ class OpenCheckpoint(NamedTuple):
             batch has failed, the settings also contain its smaller parts.
         position_of: For the number of a planned batch, returns a text with all values
             that determine the batch's rows.
+        first_sequence: See `findings.number_rows_from`.
     """
 
     log: BatchLog
@@ -44,6 +45,7 @@ class OpenCheckpoint(NamedTuple):
     stores: Stores
     source: SourceSettings
     position_of: Callable[[int], str]
+    first_sequence: int
 
 
 def open_checkpoint(settings: JobSettings, kinds: Kinds) -> OpenCheckpoint:
@@ -80,7 +82,7 @@ def open_checkpoint(settings: JobSettings, kinds: Kinds) -> OpenCheckpoint:
     if identity.unfinished is not None:
         limits = replace(source.limits, parts=identity.unfinished.parts)
         source = replace(source, limits=limits)
-    return OpenCheckpoint(log, identity, stores, source, position)
+    return OpenCheckpoint(log, identity, stores, source, position, first_sequence)
 
 
 def check_start(settings: JobSettings, thorough: bool = False) -> None:

@@ -106,6 +106,19 @@ Returns whether the incident coincides with a capture gap of the channel's taps.
 """
 
 
+def number_rows_from(ledger: Ledger, first_sequence: int) -> None:
+    """Give later rows of the outbox sequence numbers of at least `first_sequence`.
+
+    This number must exceed all numbers in the history: those of other jobs, and those
+    of this job after a backup, if the ledger was restored from the backup. Otherwise,
+    those rows would count instead of the new rows.
+    """
+    ledger.write(
+        "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'outbox'",
+        first_sequence - 1,
+    )
+
+
 class Destination(enum.StrEnum):
     """A destination that gets every row of the outbox."""
 

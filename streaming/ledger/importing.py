@@ -103,10 +103,8 @@ def open_ledger(
     """Open the ledger of a checkpoint, and record the start in the identity.
 
     If the ledger is missing, it is created. The caller must have locked the checkpoint.
-    The sequence numbers of new rows in the outbox are at least `first_sequence`. This
-    number must exceed all numbers in the history: those of other jobs, and those of
-    this job after a backup, if the ledger was restored from the backup. Otherwise,
-    those rows would count instead of the new rows.
+    In a new outbox, sequence numbers begin at `first_sequence`; see
+    `findings.number_rows_from`.
 
     Raises:
         DamagedCheckpoint: A file is damaged.
@@ -124,10 +122,6 @@ def open_ledger(
             files = _OlderFiles(directory, identity.files, kinds, connection)
             files.copy(-1 if committed is None else committed, first_sequence)
             connection.execute(f"PRAGMA user_version = {schema.VERSION}")
-        connection.execute(
-            "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'outbox'",
-            (first_sequence - 1,),
-        )
     started = record_start(checkpoint, identity, [LEDGER])
     for path in older:
         _remove(path)

@@ -10,7 +10,7 @@ from sds_core.observer.incidents import IncidentQuery
 from sds_core.observer.protocols import PROTOCOLS, ROOT_KIND, kinds_of
 from streaming.checkpoint import check_identity
 from streaming.history import HistoryExporter, Outbox
-from streaming.ledger.findings import Destination
+from streaming.ledger.findings import Destination, number_rows_from
 from streaming.ledger.importing import open_ledger
 from streaming.ledger.stores import Store, Stores
 from streaming.settings import HistorySettings
@@ -24,6 +24,7 @@ def opened(checkpoint: Path, first_sequence: int) -> Store:
     """Open a checkpoint that has no batch, as a start does at a time."""
     identity = check_identity(checkpoint, "sds.frames", False, has_batches=False)
     _, ledger = open_ledger(checkpoint, identity, KINDS, None, first_sequence)
+    number_rows_from(ledger, first_sequence)
     return Stores.of(ledger, KINDS, 200, False, True).by_kind[ROOT_KIND.prefix]
 
 
