@@ -146,7 +146,7 @@ class VerdictLog:
         rows: The newest row of each view, from an earlier run.
         observed_ms: When the earlier run last called `observe`, Unix ms of wall time;
             None if no earlier run is known.
-        ahead: See below.
+        ahead: The first value of the attribute.
 
     Attributes:
         ahead: By view, the minutes of stored rows that are later than the clock, in

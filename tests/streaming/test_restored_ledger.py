@@ -28,7 +28,7 @@ def opened(checkpoint: Path, first_sequence: int) -> Store:
     return Stores.of(ledger, KINDS, 200, False, True).by_kind[ROOT_KIND.prefix]
 
 
-def told(store: Store) -> list[int]:
+def numbers(store: Store) -> list[int]:
     """Return the numbers of the rows that wait."""
     waiting = store.findings.pending(Destination.PARQUET, 100)
     return [one.sequence for one in waiting]
@@ -67,4 +67,4 @@ def test_numbers_go_on_from_the_greater_of_clock_and_last_row(tmp_path: Path) ->
     for first_sequence in (EARLY, LATE, LATE + 500):
         store = opened(tmp_path / "checkpoint", first_sequence)
         store.findings.record_incidents({"town": [lost(str(first_sequence))]})
-    assert told(store) == [LATE, LATE + 1, LATE + 2, LATE + 500]
+    assert numbers(store) == [LATE, LATE + 1, LATE + 2, LATE + 500]

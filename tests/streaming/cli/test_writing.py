@@ -81,18 +81,3 @@ def test_simulation_that_ends_early_reports_what_was_written(
     CliRunner().invoke(simulate_command, [*KAFKA, "--truth", str(truth)])
     assert caplog.messages == [f"Kafka acknowledged only {count} records"]
     assert not truth.exists()
-
-
-def test_import_that_a_signal_ends_before_the_first_record_is_no_wrong_use(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The file has records."""
-
-    def stopped(*_: Any, **__: Any) -> int:
-        os.kill(os.getpid(), signal.SIGTERM)
-        return 0
-
-    monkeypatch.setattr(import_, "import_file", stopped)
-    result = CliRunner().invoke(import_command, [*KAFKA, str(file)])
-    assert result.exit_code == 0, result.output
-    assert result.output == f"0 records of {file} written to sds.frames\n"
