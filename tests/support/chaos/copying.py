@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterator, Set
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
@@ -22,8 +21,6 @@ _LONGEST_RUN = "1d"
 
 class Copying:
     """`audit serve` on a mirror's topic, and `audit --fix` of another topic.
-
-    Both run within a `with` block.
 
     Args:
         directory: For files.
@@ -90,21 +87,13 @@ class Copying:
         }
         expect(copied == mirrored, f"{len(copied ^ mirrored)} messages differ")
 
-    def __enter__(self) -> Self:
-        """Start both."""
-        for command in self._commands.values():
-            command.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Kill both."""
-        for command in self._commands.values():
-            command.kill()
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Run both within a `with` block, and kill them at its end."""
+        with ExitStack() as stack:
+            for command in self._commands.values():
+                stack.enter_context(command)
+            yield
 
     def _audit(self, name: str, **options: object) -> Command:
         return Command(

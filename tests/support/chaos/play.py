@@ -134,7 +134,8 @@ class Play:
             # On a busy machine it must not take the node for unreachable.
             rest_timeout=120,
         )
-        with mirror, Copying(self._directory, self._kafka) as copying:
+        copying = Copying(self._directory, self._kafka)
+        with mirror, copying.running():
             wait_for(lambda: self._node.calls)
             playing = stage.begin()
             writing = self._background.submit(self._write_groups, stage.ending)
