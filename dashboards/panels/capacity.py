@@ -166,8 +166,8 @@ _PARTICIPANTS: list[Panel] = [
     ),
     lines(
         "Messages per epoch",
-        "Messages and retries that the busiest participant of a channel sent in the "
-        "previous epoch of ten minutes. Shows the ten channels with the highest "
+        "Number of messages and retries that the busiest participant of a channel sent "
+        "in the previous epoch of ten minutes. Shows the ten channels with the highest "
         "values.",
         _greatest("sds_epoch_messages_max"),
     ),
@@ -198,9 +198,9 @@ _FILTERS: list[Panel] = [
     ratios(
         "False positives by channel",
         "False-positive rate of a channel's fullest filter in use. Shows the ten "
-        "channels with the highest values. Above the dashed line "
-        f"({SATURATED_RATIO:.0%}), the channel is degraded, because participants too "
-        "often falsely believe that others have a message.",
+        "channels with the highest values. If the rate is above the dashed line "
+        f"({SATURATED_RATIO:.0%}), the channel is degraded, because the filter too "
+        "often matches messages that its sender lacks.",
         _greatest("sds_bloom_false_positive_ratio"),
         limits=colours.line_at(SATURATED_RATIO),
     ),
@@ -213,9 +213,9 @@ _FILTERS: list[Panel] = [
     ),
     channel_rows(
         "When filters pass 1 %",
-        "Channels in order of the false-positive rate of their fullest filter, the "
-        "highest rate first. The column 'Passes 1 %' shows when this rate passes 1 %, "
-        "if the filter continues to grow as it does now.",
+        "False-positive rate of each channel's fullest filter. The channel with the "
+        "highest rate comes first. The column 'Passes 1 %' shows when this rate passes "
+        "1 %, if the filter continues to grow as it does now.",
         Column(
             "False positives",
             queries.worst(
@@ -277,10 +277,10 @@ _OWN_LIMITS: list[Panel] = [
     ),
     lines(
         "Entries evicted by channel",
-        "Number of entries that the monitor evicted from memory per graph step. If a "
+        "Number of entries per graph step that the monitor evicted from memory. If a "
         "channel reaches its memory limit, the monitor evicts entries of this channel "
         "early. Shows the ten channels with the highest values. If a value is above 0, "
-        "the channel's figures are too low.",
+        "the channel's figures may be too low.",
         _ten_worst(
             queries.increase("sds_remembered_evicted_total", CHANNELS, "channel"),
             is_per_step=True,
@@ -298,7 +298,7 @@ _SEGMENTS: list[Panel] = [
         per_step("sds_segmented_messages_ended_total", CHANNELS, "{{outcome}}"),
     ),
     lines(
-        "Started and incomplete",
+        "Segmented messages begun and open",
         "Begun: new segmented messages per graph step. Open: messages that wait for "
         "segments now. If many messages wait for a long time, they are large, or their "
         "segments are lost.",
@@ -319,8 +319,8 @@ _SEGMENTS: list[Panel] = [
     ),
     lines(
         "Segments by kind",
-        "Segments per second, by kind. Parity segments replace lost data segments. If "
-        "the channel also uses repair, parity segments are mostly overhead.",
+        "Segments per second, by kind. Parity segments replace lost data segments. In "
+        "a channel that also uses repair, parity segments are mostly overhead.",
         per_second("sds_segments_total", CHANNELS, "{{kind}}"),
         unit="pps",
         stacked=True,

@@ -61,8 +61,9 @@ _NOW: list[Panel] = [
     figure(
         "Missing now",
         "Number of messages that no tap has seen yet, although frames name these "
-        "messages. Each missing message arrives or counts as lost within five "
-        "minutes. If the number stays above 0, new messages keep going missing.",
+        "messages. If a message does not arrive within five minutes, it then counts as "
+        "'lost' or 'tap_gap', and no longer as missing. If the number stays above 0, "
+        "new messages keep going missing.",
         queries.total("sds_dependencies_missing", CHANNEL),
         steps=colours.ANY_IS_SUSPECT,
     ),
@@ -95,11 +96,10 @@ _NOW: list[Panel] = [
     lines(
         "Findings that do not count",
         "Number of findings, such as lost messages, in the last ten minutes. If the "
-        "taps or the mirror may have caused a finding, it does not count. The panel "
-        "shows a kind of findings only if some findings of this kind do not count. "
-        "While the monitor holds back an alert because of a capture gap, the line "
-        "'held back' is above 0. The status page shows why the monitor holds back the "
-        "alert.",
+        "taps or the mirror may have caused a finding, the finding does not count. If "
+        "all findings of a kind count, the panel omits this kind. While the monitor "
+        "holds back an alert because findings do not count, the line 'held back' is "
+        "above 0. The status page shows why the monitor holds back the alert.",
         *(
             Query(queries.or_else(queries.total(metric, CHANNEL)), legend)
             for metric, legend in (
@@ -126,10 +126,10 @@ _ACKNOWLEDGEMENT: list[Panel] = [
     ),
     lines(
         "Acknowledgement latency, quantiles",
-        "50 %, 95 % and 99 % of the acknowledgements came within these times. "
-        "Definite: a causal history names the message. Probable: filters of other "
-        "participants contain the message. The dashed line is the deadline. The "
-        "histogram has no values above ten minutes.",
+        "The lines show the times within which 50 %, 95 % and 99 % of the "
+        "acknowledgements came. Definite: a causal history names the message. "
+        "Probable: filters of other participants contain the message. The dashed line "
+        "is the deadline. Times above ten minutes appear as ten minutes.",
         *quantiles("sds_ack_latency_seconds", CHANNEL, evidence="definite"),
         *quantiles("sds_ack_latency_seconds", CHANNEL, evidence="probable"),
         unit="s",
@@ -150,16 +150,16 @@ _ACKNOWLEDGEMENT: list[Panel] = [
     ratios(
         "Acknowledged in time",
         "Share of messages that were acknowledged in time, and this channel's SLO. "
-        "Messages that no other participant could acknowledge do not count. Below the "
-        "SLO, the channel uses up its error budget too fast.",
+        "Messages that no other participant could acknowledge do not count. If the "
+        "share is below the SLO, the channel uses up its error budget too fast.",
         Query(queries.acknowledged(CHANNEL, window="1h"), "last hour"),
         Query(queries.acknowledged(CHANNEL), "now"),
         Query(queries.objective("acknowledgement", CHANNEL), "SLO"),
     ),
     lines(
         "Acknowledgements by evidence",
-        "Acknowledged messages per second, by evidence. If a message has first "
-        "probable and later definite evidence, both lines count the message. If most "
+        "Acknowledged messages per second, by evidence. If the evidence for a message "
+        "is first probable and later definite, both lines count the message. If most "
         "evidence is probable, causal histories may be too short for the channel's "
         "traffic.",
         per_second("sds_messages_acknowledged_total", CHANNEL, "{{evidence}}"),
@@ -181,9 +181,9 @@ _DELIVERY: list[Panel] = [
     ),
     ratios(
         "Eventual delivery",
-        "Share of deliveries that succeeded in the end, and this channel's SLO. Below "
-        "the SLO, the channel uses up its error budget too fast. The share can "
-        "exceed 100 % if the monitor retracts losses that it counted earlier.",
+        "Share of deliveries that succeeded in the end, and this channel's SLO. If the "
+        "share is below the SLO, the channel uses up its error budget too fast. If the "
+        "monitor retracts earlier losses, the share can exceed 100 %.",
         Query(queries.delivered(CHANNEL, window="1h"), "last hour"),
         Query(queries.delivered(CHANNEL), "now"),
         Query(queries.objective("delivery", CHANNEL), "SLO"),
@@ -205,16 +205,17 @@ _GAPS: list[Panel] = [
         "message that no tap has seen. Outcomes 'late', 'repaired' and "
         "'recovered_late': the message arrived. Outcome 'lost': only the sender has "
         "the message. Outcome 'tap_gap': other participants have the message, but the "
-        "taps missed it, so check the taps. A missing message counts as lost after "
-        "five minutes.",
+        "taps missed it, so check the taps. If a message does not arrive within five "
+        "minutes, its gap ends as 'lost' or 'tap_gap'. Retracted: the message arrived "
+        "after its gap had ended as 'lost'.",
         per_step("sds_dependency_gaps_closed_total", CHANNEL, "{{outcome}}"),
         per_step("sds_dependency_losses_retracted_total", CHANNEL, "retracted"),
     ),
     lines(
         "Gaps opened and open",
         "Gaps that opened per graph step, and gaps that are open now. A gap is a "
-        "message that frames name, but no tap has seen. If the number of open gaps "
-        "rises, messages go missing faster than participants repair them.",
+        "message that frames name, but that no tap has seen. If the number of open "
+        "gaps rises, messages go missing faster than participants repair them.",
         per_step("sds_dependency_gaps_opened_total", CHANNEL, "opened"),
         sums("sds_dependencies_missing", CHANNEL, "open now"),
     ),
@@ -263,8 +264,8 @@ _REPAIR: list[Panel] = [
     lines(
         "Repair response time",
         "Time from the first repair request for a message to the answer. While the "
-        "message's sender is online, half of the answers arrive within 5 to 6 s. "
-        "While the sender is offline, answers take up to two minutes.",
+        "message's sender is online, the median time is 5 to 6 s. While the sender is "
+        "offline, answers take up to two minutes.",
         *quantiles("sds_repair_response_seconds", CHANNEL),
         unit="s",
     ),
@@ -304,20 +305,20 @@ _TRAFFIC: list[Panel] = [
     ),
     ratios(
         "Bloom filter, false positives",
-        "False-positive rate of the fullest filter in use. Above the dashed line "
-        f"({SATURATED_RATIO:.0%}), participants too often falsely believe that others "
-        "have a message.",
+        "False-positive rate of the fullest filter in use. If the rate is above the "
+        f"dashed line ({SATURATED_RATIO:.0%}), the filter too often matches messages "
+        "that its sender lacks.",
         now("sds_bloom_false_positive_ratio", CHANNEL, "fullest filter"),
         limits=colours.line_at(SATURATED_RATIO),
     ),
     lines(
         "Trouble with ids and memory",
-        "Number of id collisions, evicted entries and dropped frames per graph step. "
+        "Number of id collisions, evicted entries and dropped entries per graph step. "
         "Id collisions: a frame has a known message id, but contains another message, "
         "for example because a client computes ids from the text alone. Evicted: the "
-        "channel exceeds the monitor's memory limits, so the channel's figures are "
-        "too low. Dropped: hostile frames exceeded the monitor's limits, so the "
-        "monitor ignored parts of these frames.",
+        "channel exceeds the monitor's memory limits, so the channel's figures may be "
+        "too low. Dropped: the monitor discarded entries because of a limit that only "
+        "hostile traffic reaches.",
         per_step("sds_message_id_collisions_total", CHANNEL, "id collisions"),
         per_step("sds_remembered_evicted_total", CHANNEL, "evicted"),
         per_step("sds_left_out_total", CHANNEL, "dropped: {{reason}}"),

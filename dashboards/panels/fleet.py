@@ -55,11 +55,11 @@ def _verdicts() -> Panel:
     panel = figure(
         "Channels by verdict",
         "Number of channels with each verdict. A verdict covers the last ten minutes. "
-        "Failing: messages were lost, or too many messages were not acknowledged in "
-        "time. Blind: the taps miss records, so the monitor cannot judge the channel. "
-        "Degraded: the channel has smaller problems, such as missing messages or "
-        "unanswered repair requests. Quiet: no participant writes messages. This "
-        "verdict is not a fault.",
+        "Failing: messages were lost, or too many messages were not delivered or not "
+        "acknowledged in time. Blind: the taps miss records, so the monitor cannot "
+        "judge the channel. Degraded: the channel has smaller problems, such as "
+        "missing messages or unanswered repair requests. Quiet: no participant writes "
+        "messages. This verdict is not a fault.",
         *_verdict_counts(),
         width=14,
         absent="no figures",
@@ -90,8 +90,9 @@ def _alerts(links: Links) -> Panel:
     return rows(
         "Alerts that fire",
         "Alerts that fire in this Prometheus now, including inhibited and silenced "
-        "alerts. If the rules are loaded, an empty table means that no alert fires. "
-        "The name of an alert links to its runbook.",
+        "alerts. The table omits the alerts on MVDS groups. If the rules are loaded, "
+        "an empty table means that no other alert fires. The name of an alert links to "
+        "its runbook.",
         "alertname",
         Column("Times", f"count by (alertname, severity) ({firing})"),
         headers={"alertname": "Alert", "severity": "Severity"},
@@ -113,8 +114,8 @@ _FIGURES: list[Panel] = [
         "monitor's clock is not wrong, and figures are at most a minute old. It also "
         "means that at least one channel or group has a verdict, and that no channel "
         "or group is failing or blind. Muted channels and groups do not count. 'No "
-        "figures' is as bad as 'Look below', because Prometheus receives no figures "
-        "from the monitor.",
+        "figures' means that Prometheus receives no figures from the monitor. This "
+        "state is as bad as 'Look below'.",
         queries.or_else(f"min({select('sds_monitor_ok', JOB)})", -1),
         width=6,
         mappings=colours.texts(
@@ -136,9 +137,9 @@ _FIGURES: list[Panel] = [
     ),
     figure(
         "Messages lost",
-        "Number of messages in the chosen range that only the sender has, although "
-        "other messages list them as dependencies. A lost message that arrives later "
-        "does not count. Investigate any value above 0.",
+        "Number of lost messages in the chosen range. A message is lost if other "
+        "messages list it as a dependency, but only its sender has it. A lost message "
+        "that arrives later does not count. Investigate any value above 0.",
         queries.or_else(queries.lost_messages(JOB)),
         steps=colours.ANY_IS_BAD,
         link=Link("Incidents", status_page("/incidents")),
@@ -244,9 +245,10 @@ _OVER_TIME: list[Panel] = [
     ),
     lines(
         "Lost and unacknowledged",
-        "Failures per graph step, by kind. The line 'lost' includes messages that "
-        "arrived later. The line 'retracted' shows only messages that arrived later. "
-        "A message counts as lost after five minutes.",
+        "Failures per graph step, by kind. The line 'lost' counts messages that "
+        "reached no other participant within five minutes. The line 'retracted' counts "
+        "the lost messages that arrived later. The line 'lost' includes these "
+        "messages, too.",
         per_step("sds_dependency_gaps_closed_total", JOB, "lost", outcome="lost"),
         per_step("sds_dependency_losses_retracted_total", JOB, "retracted"),
         per_step("sds_deliveries_total", JOB, "deliveries lost", outcome="lost"),
@@ -254,11 +256,10 @@ _OVER_TIME: list[Panel] = [
     ),
     ratios(
         "Eventual delivery and the default SLO",
-        "Share of deliveries that succeeded. The line 'last hour' shows the share "
-        "over one hour. The line 'now' shows the current share. The dashed line is "
-        "the default SLO. Below this SLO, failures use up the error budget too fast. "
-        "The share can exceed 100 % if the monitor retracts losses that it counted "
-        "earlier.",
+        "Share of deliveries that succeeded. The line 'last hour' shows the share over "
+        "one hour. The line 'now' shows the current share. The dashed line is the "
+        "default SLO. If the share is below this SLO, failures use up the error budget "
+        "too fast. If the monitor retracts earlier losses, the share can exceed 100 %.",
         Query(queries.delivered(JOB, window="1h"), "last hour"),
         Query(queries.delivered(JOB), "now"),
         limits=colours.line_at(DEFAULT_SETTINGS.delivery_objective, colours.NEUTRAL),

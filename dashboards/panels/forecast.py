@@ -40,8 +40,8 @@ LIMITS: list[Panel] = in_lines(
         ),
         ratios(
             "Headroom of the nearest limits",
-            "Unused share of each limit, for the ten limits with the smallest shares. "
-            "If the share is 0, the channel has reached the limit.",
+            "Unused share of each limit, for the ten limits with the smallest unused "
+            "shares. If the share is 0, the channel has reached the limit.",
             Query(queries.named(_NEAREST, CHANNELS), "{{name}} {{limit}}"),
         ),
     ],

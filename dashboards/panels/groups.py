@@ -73,8 +73,8 @@ _FIGURES: list[Panel] = [
     ),
     figure(
         "Acknowledged within",
-        "Time from the first MESSAGE to the acknowledgement. In the chosen range, 95 "
-        "% of the acknowledgements came within this time.",
+        "Time within which 95 % of the acknowledgements in the chosen range came, "
+        "counted from the first MESSAGE.",
         queries.quantile_in_range(0.95, "mvds_ack_latency_seconds", CHANNELS),
         unit="s",
         absent="no traffic",
@@ -164,7 +164,7 @@ _ACKNOWLEDGEMENT: list[Panel] = [
         "message. An unwitnessed pair is not a fault.",
         per_step("mvds_acknowledged_in_time_total", CHANNELS, "in time"),
         per_step("mvds_unacknowledged_total", CHANNELS, "unacknowledged"),
-        per_step("mvds_unacknowledged_resolved_total", CHANNELS, "resolved late"),
+        per_step("mvds_unacknowledged_resolved_total", CHANNELS, "acknowledged late"),
         per_step("mvds_unwitnessed_total", CHANNELS, "unwitnessed"),
     ),
     lines(
@@ -210,7 +210,7 @@ _EXCHANGE: list[Panel] = [
     lines(
         "Messages and deliveries",
         "Messages: distinct messages per second. Deliveries: acknowledged pairs of a "
-        "message and a receiver per second.",
+        "message and a receiver, per second.",
         per_second("mvds_messages_total", CHANNELS, "messages"),
         per_second("mvds_deliveries_total", CHANNELS, "deliveries"),
         unit="ops",
@@ -273,15 +273,15 @@ _TABLE = rows(
 _MEMORY: list[Panel] = [
     lines(
         "Dropped by limits",
-        "Entries that the monitor dropped because a limit was reached, as a number per "
-        "graph step. Each line is for one limit. Large groups or hostile traffic "
-        "exceed the monitor's limits.",
+        "Number of entries per graph step that the monitor dropped because a limit was "
+        "reached. Each limit has a line of its own. Only large groups or hostile "
+        "traffic reach these limits.",
         per_step("mvds_left_out_total", JOB, "{{reason}}"),
     ),
     lines(
         "Evicted from memory",
-        "Entries that the monitor evicted from memory early because a limit was "
-        "reached, per graph step. After an eviction, figures may be too low.",
+        "Number of entries per graph step that the monitor evicted from memory early, "
+        "because a limit was reached. After an eviction, figures may be too low.",
         per_step("mvds_remembered_evicted_total", JOB, "entries"),
     ),
 ]

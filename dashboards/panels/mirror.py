@@ -92,7 +92,7 @@ _CHARTS: list[Panel] = [
     lines(
         "Written to Kafka",
         "Written: frames per second that Kafka acknowledged. Failures: writes per "
-        "second that failed. Mirrors repeat failed writes. If writes fail for a long "
+        "second that failed. Mirrors retry failed writes. If writes fail for a long "
         "time, the spool fills up.",
         per_second("sds_mirror_written_total", _ANY, "written"),
         per_second("sds_mirror_kafka_failures_total", _ANY, "failures"),
@@ -120,8 +120,9 @@ AUDITS: list[Panel] = [
     _of_audits(
         "Missing here",
         "Number of messages that only the other side of the audit has, according to "
-        "the newest audits. The mirror lacks these messages. If a recent message is "
-        "missing, its channel is blind.",
+        "the newest audits. The mirror lacks these messages. If the monitor runs with "
+        "--audit, and a message of the last ten minutes is missing, the message's "
+        "channel is blind.",
         queries.total("sds_audit_missing_messages", _ANY, side="here"),
         steps=colours.ANY_IS_BAD,
     ),
@@ -140,8 +141,8 @@ AUDITS: list[Panel] = [
     ),
     moment(
         "Last audit",
-        "Time at which the last successful audit ended. If several audits run, the "
-        "panel shows the earliest of their end times.",
+        "Time at which the last successful audit ended. If several audit processes "
+        "run, the panel shows the process whose last success is oldest.",
         "min(sds_audit_last_success_timestamp_seconds)",
         absent="no audit",
     ),
@@ -177,7 +178,7 @@ AUDITS: list[Panel] = [
         per_step("sds_audit_serve_records_total", _ANY, "records copied"),
     ),
     lines(
-        "Peers of served mirrors",
+        "Peers of audit servers",
         "Connections to audit servers, and synchronisations, per graph step. Refused: "
         "connections that exceeded the limit, had no valid token, or ended because of "
         "a fault of the peer. Differing: synchronisations in which two mirrors had "
@@ -225,7 +226,7 @@ NODES: list[Panel] = [
         width=4,
     ),
     lines(
-        "Store not swept",
+        "Lag behind stores",
         "Lag of the mirror behind each node's store. A lag of a few sweep intervals "
         "is normal. If the lag grows, the mirror no longer reads the store.",
         Query(f"time() - {_SWEPT}", "{{node}}"),

@@ -89,8 +89,8 @@ _FIGURES: list[Panel] = [
     ),
     figure(
         "Dead letters",
-        "Number of records in the chosen range that the monitor could not decode. "
-        "These records count in no other figure.",
+        "Number of records in the chosen range that the monitor could not use. These "
+        "records count in no other figure, except figures of taps.",
         queries.counted("sds_undecodable_frames_total", JOB),
         steps=colours.ANY_IS_SUSPECT,
         absent="no figures",
@@ -142,8 +142,8 @@ _OF_JOB: list[Panel] = [
     ),
     lines(
         "Records read",
-        "Records that the monitor read from Kafka per second, including heartbeats. "
-        "If the value stays 0, no records arrive, or the job hangs.",
+        "Records per second that the monitor read from Kafka, including heartbeats. If "
+        "the value stays 0, no records arrive, or the job hangs.",
         per_second("sds_monitor_records_total", JOB, "read"),
         unit="recps",
     ),
@@ -217,10 +217,12 @@ _TAPS: list[Panel] = [
     ),
     lines(
         "Dead letters by reason",
-        "Records that the monitor could not decode, per graph step and reason. If a "
-        "reason persists, a tap violates the record format. If the only reason is "
-        "'protobuf_error', the topic may contain traffic other than SDS. The line "
-        "'not written' shows dead letters that Kafka refused.",
+        "Number of records per graph step that the monitor could not use, by reason. "
+        "If the reason 'future_timestamp' persists, the clock of a tap or of the "
+        "monitor is wrong. If another reason persists, a tap or a sender's SDS library "
+        "is faulty. If the only reason is 'protobuf_error', the topic may contain "
+        "traffic other than SDS. The line 'not written' shows dead letters that Kafka "
+        "refused.",
         per_step("sds_undecodable_frames_total", JOB, "{{reason}}"),
         per_step("sds_monitor_dead_letters_unwritten_total", JOB, "not written"),
         width=6,

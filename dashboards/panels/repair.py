@@ -89,9 +89,9 @@ _FIGURES: list[Panel] = [
     ),
     figure(
         "Response time",
-        "Time from the first request for a message to the answer. In the chosen "
-        "range, 95 % of the answers came within this time. Times above ten minutes "
-        "appear as ten minutes.",
+        "Time within which 95 % of the answers in the chosen range came, counted from "
+        "the first request for the message. Times above ten minutes appear as ten "
+        "minutes.",
         queries.quantile_in_range(0.95, "sds_repair_response_seconds", CHANNELS),
         unit="s",
         absent="no repair",

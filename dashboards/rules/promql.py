@@ -1,6 +1,7 @@
 """PromQL of the rules.
 
-Every operand of an expression keeps the labels that name its subject (for example
+The subject of a series is the channel, group or tap that the series is about. Every
+operand of an expression keeps the labels that name its subject (for example
 ``channel``), and the target labels of the scrape configuration (``job``, perhaps
 ``cluster``). Labels that a restart may change are dropped. Thus, operands usually match
 without `on` or `ignoring`, and the series of a monitor continue if it restarts on
@@ -77,7 +78,8 @@ def growth(
     The growth is the current value minus a base value:
 
     - Usually, the base is the last value before the window.
-    - If the series began in the window because its subject is new, the base is 0.
+    - If the series began in the window because its subject (such as a channel) is
+      new, the base is 0.
     - If the subject is older than the series, the base is the lowest value in the
       window. For example, Prometheus scrapes the monitor for the first time, or the
       channel got a label.

@@ -71,7 +71,7 @@ FLEETING = {
     (MONITOR, "Oldest record waiting"): "one waits only until Kafka has it",
     (MONITOR, "Clocks of the taps"): "traffic is played, which says nothing of clocks",
     (MONITOR, "Served to other mirrors"): "no mirror is served to another",
-    (MONITOR, "Peers of served mirrors"): "no mirror is served to another",
+    (MONITOR, "Peers of audit servers"): "no mirror is served to another",
     (CAPACITY, "Segments per message"): "simulated participants send no segments",
     **{
         (board, panel): "forecasts need 14 days of history"
