@@ -86,13 +86,12 @@ def _unacknowledged(*by: str) -> str:
 
 
 def _alerts(links: Links) -> Panel:
-    firing = select("ALERTS", 'alertname=~"Sds.+"', alertstate="firing")
+    firing = select("ALERTS", 'alertname=~"(Sds|Mvds).+"', alertstate="firing")
     return rows(
         "Alerts that fire",
         "Alerts that fire in this Prometheus now, including inhibited and silenced "
-        "alerts. The table omits the alerts on MVDS groups. If the rules are loaded, "
-        "an empty table means that no other alert fires. The name of an alert links to "
-        "its runbook.",
+        "alerts. If the rules are loaded, an empty table means that no alert fires. "
+        "The name of an alert links to its runbook.",
         "alertname",
         Column("Times", f"count by (alertname, severity) ({firing})"),
         headers={"alertname": "Alert", "severity": "Severity"},

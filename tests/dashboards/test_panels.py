@@ -15,6 +15,7 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
 from dashboards import Links
 from dashboards.panels import dashboards
+from dashboards.rules import alerts
 from sds_core.metrics import MetricKind
 from tests.support.dashboards.expressions import expressions, substitute
 from tests.support.metrics import ALL_METRICS
@@ -62,6 +63,13 @@ def test_every_panel_has_title_description_and_unit(uid: str) -> None:
         assert panel["fieldConfig"]["defaults"]["unit"], panel["title"]
     titles = [panel["title"] for panel in panels(uid)]
     assert len(titles) == len(set(titles))
+
+
+def test_table_of_alerts_shows_every_alert() -> None:
+    """Also those on MVDS groups."""
+    (query,) = [one.expr for one in EXPRESSIONS if one.panel == "Alerts that fire"]
+    (names,) = re.findall(r'alertname=~"([^"]+)"', query)
+    assert [one.name for one in alerts() if not re.fullmatch(names, one.name)] == []
 
 
 @every_dashboard
