@@ -41,7 +41,10 @@ _NEVER_ENDED = {
     "the message",
     IncidentKind.UNACKNOWLEDGED: "Not acknowledged",
 }
-_TAP_HOLE = "The taps were interrupted in this time, so they may have missed messages."
+_TAP_HOLE = (
+    "The taps were interrupted shortly before or during this incident, so they may "
+    "have missed messages."
+)
 
 
 @dataclass(frozen=True, slots=True)

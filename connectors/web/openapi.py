@@ -63,7 +63,7 @@ _PATH_PARAMETERS: Mapping[str, Schema] = {
         "schema": {"type": "string", "enum": [kind.prefix for kind in KINDS]},
     },
     "id": {
-        "description": "Id of the channel, percent-encoded.",
+        "description": "Id of the channel or group, percent-encoded.",
         "schema": {"type": "string"},
     },
 }

@@ -204,8 +204,8 @@ def _hours_type(kind: AnyKind) -> type:
     minute = Annotated[
         int,
         Meta(
-            description="Latest minute of this hour in which a figure changed: "
-            "start of the minute, event time, Unix ms."
+            description="When a figure last changed in this hour: start of the "
+            "minute, event time, Unix ms."
         ),
     ]
     hour = record(f"{name}Hour", {"minute": minute, **fields})

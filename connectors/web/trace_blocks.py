@@ -58,8 +58,9 @@ def blocks_of(trace: Trace, anchor: str) -> list[Block]:
             )
             for number, (time, step) in enumerate(zip(after, steps, strict=True), 1)
         ],
-        "If an event has a tap, the tap recorded it. All other events are "
-        "conclusions of the monitor, or follow from several frames.",
+        "An event with a tap is a frame that the tap recorded, or a capture gap of "
+        "the tap. All other events are conclusions of the monitor, or frames whose tap "
+        "is unknown.",
         words=6,
         anchor=anchor,
     )

@@ -118,9 +118,9 @@ class ChannelIncident(NamedTuple):
     """An incident, and the name of its channel or group.
 
     Attributes:
-        tap_hole: Whether every tap of the channel had a capture gap in the time from
-            shortly before the incident's `since_ms` until its `found_ms`. If so, these
-            gaps may have caused the incident.
+        tap_hole: Whether every tap of the channel had a capture gap in the period that
+            begins shortly before the incident's `since_ms` and ends at its `found_ms`.
+            If so, these gaps may have caused the incident.
     """
 
     channel: str
@@ -242,8 +242,8 @@ class IncidentObject(TypedDict):
         waku_hash: Waku hash of the first copy, as `0x` and 64 digits; null if unknown.
         retrieval_hint: The message's retrieval hint in hexadecimal digits, from a
             causal history; null if no hint is known.
-        tap_hole: Whether every tap of the channel had a capture gap in the time from
-            shortly before `since` until `found`.
+        tap_hole: Whether every tap of the channel had a capture gap in the period that
+            begins shortly before the time `since` and ends at the time `found`.
         why: The reason for the incident in one sentence, with the time limit of the
             rule that found the incident.
     """

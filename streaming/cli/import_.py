@@ -35,8 +35,9 @@ from streaming.cli.values import EXISTING_FILE, Number
     "--restamp",
     is_flag=True,
     panel=Panel.TIME,
-    help="Shift all record times so that the last record has the current time. If "
-    "--speed is between 0 and 1, the first record has the current time instead.",
+    help="Shift all record times so that the last record gets the time at which it is "
+    "written. If --speed is above 0 and below 1, the first record gets the time at "
+    "which it is written instead.",
 )
 @log_option()
 @click.argument("file", type=EXISTING_FILE, envvar="SDS_MONITOR_FILE")

@@ -32,10 +32,10 @@ from streaming.cli.settings import Panel, json_option, setting
 def command(by: str, **options: Any) -> None:
     """List messages that are lost, undelivered or unacknowledged.
 
-    The newest message is first. For each message, the command prints the Waku hash, the
-    retrieval hint, and why the message is listed. It also prints which participants
-    lack the message, and since when. The names of channels come from the monitor or
-    from --channels.
+    The most recently found problem is first. For each message, the command prints the
+    Waku hash, the retrieval hint, and why the message is listed. It also prints which
+    participants lack the message, and since when. The names of channels come from the
+    monitor or from --channels.
 
     If incidents are found, the exit code is 1.
     """

@@ -36,7 +36,7 @@ def command(**options: Any) -> None:
     FILE contains the bytes of a frame, one line of a file that `export` wrote, or a
     Waku message from the REST API of a node. If FILE is omitted or -, the command reads
     standard input. To decode a record of a topic (for example, the source of a dead
-    letter), give --bootstrap.
+    letter), give TOPIC:PARTITION:OFFSET and --bootstrap.
 
     If the monitor would treat the record as a dead letter, the exit code is 1.
     """

@@ -90,7 +90,8 @@ def node_options(*, required: bool = True) -> Decorator:
             "ca_file",
             type=EXISTING_FILE,
             help="PEM file of the certificate authorities to trust; by default, the "
-            "well-known authorities.",
+            "file that SSL_CERT_FILE names, or the authorities of the Python package "
+            "certifi.",
         ),
         secret_setting(
             "--rest-authorization",

@@ -108,8 +108,8 @@ source_options = option_group(
             "--views",
             metavar="PREFIX",
             help="Read the history of the protocol whose page has the address "
-            "/views/PREFIX. If --views is given, --channel must be a view of "
-            "this protocol.",
+            "/views/PREFIX. If --views is given, --channel must be a group or "
+            "channel of this protocol.",
         ),
         setting(
             "--channel",

@@ -50,15 +50,15 @@ from streaming.cli.values import FILE, Duration, Number
     "--truth",
     type=FILE,
     panel=Panel.OUTPUT,
-    help="Write a truth file (JSON), which says what really happened to each message.",
+    help="Write a truth file (JSON) that reports what really happened to each message.",
 )
 @log_option()
 def command(**options: Any) -> None:
     """Simulate SDS participants on a lossy network, and write their traffic to Kafka.
 
     The participants and taps are simulated, but the frames are real SDS frames. If
-    --speed is above 1, the record times begin in the past, and reach the current time
-    at the last record.
+    --speed is 0 or above 1, the record times begin in the past, and reach the current
+    time at the last record.
     """
     from streaming.cli.actions.simulate import simulate
 

@@ -57,8 +57,8 @@ from streaming.settings import Window
     "--anonymise",
     is_flag=True,
     panel=Panel.OUTPUT,
-    help="Replace the names of participants by participant-1 and so on, for bug "
-    "reports.",
+    help="For bug reports, replace the names of participants with participant-1 and "
+    "so on.",
 )
 @html_option
 @log_option()
@@ -79,9 +79,9 @@ def command(
     command applies the monitor's rules to the message. The command writes nothing to
     Kafka.
 
-    If --from is omitted, the command looks up the time of the message's incident in the
-    source that --api, --from-report or --history gives. If these options are omitted
-    too, the command searches the last 24 hours of the topic.
+    If --from and --to are omitted, the command looks up the time of the message's
+    incident in the source that --api, --from-report or --history gives. If these
+    options are omitted too, the command searches the last 24 hours of the topic.
     """
     from streaming.cli.actions.trace import trace
 

@@ -149,8 +149,8 @@ def _silence(job: JobFigures) -> str:
     if kafka.is_awaited:
         return f"{words.no_answer(kafka)}{why}. No figures exist yet."
     return (
-        f"{words.no_answer(kafka)}{why}. The figures are those of Kafka's last "
-        "answer. The job continues when Kafka answers again."
+        f"{words.no_answer(kafka)}{why}. The figures date from Kafka's last answer. "
+        "The job continues when Kafka answers again."
     )
 
 

@@ -190,8 +190,9 @@ def _weak(taps: list[Tap]) -> str:
 def _advice(taps: list[Tap], settings: ObserverSettings, ever_skipped: bool) -> str:
     if not taps:
         return (
-            "No tap has sent a record within the last hour. Check that the mirror "
-            "runs, and that it writes heartbeats to the monitor's topic."
+            f"No tap has sent a record in {words.lately(settings.horizon_ms)}. Check "
+            "that the mirror runs, and that it writes heartbeats to the monitor's "
+            "topic."
         )
     if any(tap.badge == _WRONG_CLOCK for tap in taps):
         return (

@@ -33,12 +33,11 @@ def reason_of(snapshot: Snapshot, totals: ChannelTotals) -> str:
         case "unacknowledged" if count := count_without(
             evidence.unacknowledged, excused
         ):
-            verb = "was" if count == 1 else "were"
             message = words.counted(count, "message")
             whole = words.number(evidence.messages)
             limit = settings.unacknowledged_percent if failing else None
             share = _share(count, whole, limit)
-            return f"{message} {verb} not acknowledged by the deadline {lately}{share}"
+            return f"{message} missed the acknowledgement deadline {lately}{share}"
         case "recovering" if count_without(evidence.gaps, excused):
             verb = "is" if totals.gaps_open == 1 else "are"
             message = words.counted(totals.gaps_open, "message")

@@ -100,8 +100,8 @@ def _facts(incident: Incident) -> dict[str, str]:
         "Waku hash": printable(incident.waku_hash or ""),
         "retrieval hint": printable(incident.retrieval_hint or ""),
         "why": printable(incident.why),
-        "note": "the taps were interrupted in this time, so they may have missed the "
-        "message"
+        "note": "the taps were interrupted shortly before or during the incident, so "
+        "they may have missed the message"
         if incident.tap_hole
         else "",
     }

@@ -127,5 +127,5 @@ def test_young_channel_fills_the_width_of_its_charts(
     assert line["width"] > 0.8 * plot["width"]
     expect(chart).to_contain_text("p95 ≤ 1 s")
     gaps = page.locator('figure[data-key="gaps"]')
-    expect(gaps).to_contain_text("No data exists for this time.")
+    expect(gaps).to_contain_text("No data exists for this period.")
     expect(gaps.locator("svg")).to_have_count(0)

@@ -155,7 +155,7 @@ def test_channel_page_has_lost_messages_and_who_lacks_them(
         "Waku hash 0x000102030405060708090a0b0c0d0e0f",
         "Retrieval hint 0a0b",
         "Why Reached nobody but the sender: carol named it",
-        "The taps were interrupted in this time",
+        "The taps were interrupted shortly before or during this incident",
     ):
         assert part in text
     assert stage.asked[0].channel == "c"
@@ -179,7 +179,7 @@ def test_charts_have_the_last_hours_as_pictures_and_tables(
     ]
     html = client.get("/channel?id=c&hours=1").text
     assert html.count("<svg") == 2
-    assert html.count("No data exists for this time.") == 3
+    assert html.count("No data exists for this period.") == 3
     text = " ".join(Tags(html).text.split())
     assert "The last 1 hour" in text
     assert "12:03 ≤ 5 s ≤ 5 s ≤ 5 s" in text

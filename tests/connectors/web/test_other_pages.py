@@ -184,7 +184,7 @@ def test_taps_are_sorted_by_what_they_miss(
     ):
         assert part in text
     stage.snapshot = snapshot()
-    assert "No tap has sent a record within the last hour." in text_of(client, "/taps")
+    assert "No tap has sent a record in the last 60 min." in text_of(client, "/taps")
 
 
 def test_wrong_clock_of_a_tap_is_shown_with_its_size(

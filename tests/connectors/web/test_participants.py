@@ -101,7 +101,7 @@ def test_channel_without_figures_of_participants_says_so(
 ) -> None:
     """An empty table would look like a channel without participants."""
     stage.snapshot = snapshot({"c": totals()})
-    assert "No participant has sent a message within the last two hours." in text_of(
+    assert "No participant has sent a message in the last 120 min." in text_of(
         client, "/channel?id=c"
     )
 

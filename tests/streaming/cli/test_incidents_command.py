@@ -26,7 +26,7 @@ def test_each_incident_is_one_plain_line(report: MakeReport) -> None:
         "alice; since 2026-08-09T12:03:10.123Z; found 2026-08-09T12:08:10.123Z; "
         "retrieval hint 02ff; why reached nobody but the sender: alice named it, and "
         "for 5 minutes nobody else showed to have it; note the taps were interrupted "
-        "in this time, so they may have missed the message"
+        "shortly before or during the incident, so they may have missed the message"
     )
     assert late.startswith("undelivered, ended 2026-08-09T12:13:20.000Z; message m2; ")
     assert f"Waku hash 0x{HASH.hex()}; " in late
