@@ -51,5 +51,8 @@ def _logins() -> httpx.Auth | None:
     except FileNotFoundError:
         return None
     except (NetrcParseError, OSError, UnicodeDecodeError) as error:
-        message = f"the logins in NETRC or ~/.netrc cannot be read: {error}"
+        message = (
+            "the logins in ~/.netrc, or in the file that NETRC names, cannot be read: "
+            f"{error}"
+        )
         raise httpx.RequestError(message) from error

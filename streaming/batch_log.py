@@ -152,7 +152,7 @@ def complete(checkpoint: Path, log: BatchLog) -> None:
         why = "follows a batch whose commit is empty"
         if _is_torn(path):
             why = "is empty, probably after a power failure"
-        _log.warning("%s %s: the job removes it", path, why)
+        _log.warning("%s %s: the job removes this file", path, why)
         path.unlink()
     if log.committed is None:
         # No batch was committed, so the first batch is repeated. Spark then writes its

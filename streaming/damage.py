@@ -167,8 +167,8 @@ def has_its_checksum(path: Path) -> bool:
 
     The checksum of a file ``NAME`` is in ``.NAME.crc``, which has the text ``crc``, a
     zero byte, the length of a chunk in bytes, and the CRC-32 of each chunk of ``NAME``.
-    Numbers have 4 bytes, big-endian. As in Hadoop, a file is valid if its checksum is
-    missing or unreadable.
+    Numbers have 4 bytes, big-endian. As in Hadoop, a file whose checksum is missing or
+    unreadable also counts as valid.
     """
     try:
         stored = path.with_name(f".{path.name}.crc").read_bytes()

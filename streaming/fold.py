@@ -78,8 +78,8 @@ class Fold:
         """Update the view of `key` with its digests and requests in the batch.
 
         `packed` has these digests and requests. `clock_ms` is the admission time T of
-        the batch, Unix ms. If Spark calls because the view's deadline has passed, T is
-        computed from the watermark instead.
+        the batch, Unix ms. If Spark calls this method because the view's deadline has
+        passed, T is computed from the watermark instead of `clock_ms`.
 
         Raises:
             DamagedCheckpoint: The state is damaged.

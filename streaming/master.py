@@ -37,7 +37,7 @@ def check_master(master: str) -> None:
     """
     if not _KNOWN.fullmatch(master):
         message = (
-            f"{shown(master)} is no Spark master: use a master such as {LOCAL}, "
+            f"{shown(master)} is not a Spark master: use a master such as {LOCAL}, "
             "spark://HOST:7077, k8s://https://HOST:6443 or yarn"
         )
         raise ValueError(message)

@@ -416,7 +416,9 @@ def _make_users(port: int, users: Mapping[str, str]) -> None:
             for known in admin.describe_user_scram_credentials(list(users)).values()
         ):
             if time.monotonic() > deadline:
-                reason = "the broker did not load its users in time"
+                reason = (
+                    f"the broker did not load its users within {_START_TIMEOUT_S:g} s"
+                )
                 raise BrokerStartFailed(reason, "")
             time.sleep(_POLL_S)
 

@@ -36,8 +36,8 @@ class DataDirInUse(BrokerError):
 
     def __init__(self, data_dir: Path, pid: int) -> None:
         super().__init__(
-            f"a broker (process {pid}) already runs on {data_dir}: use this broker, "
-            "stop it, or give another directory"
+            f"a broker (process {pid}) already uses {data_dir}: use this broker, stop "
+            "it, or give another directory"
         )
 
 

@@ -86,8 +86,8 @@ def ensure_broker_jars(cache_dir: Path, java: Path) -> Path:
     except OSError as error:
         reason = f"the cache {jars} cannot be used ({error})"
         remedy = (
-            "make this directory readable and writable, or use another directory as "
-            "cache"
+            "make this directory readable and writable, or use another cache directory "
+            "(XDG_CACHE_HOME)"
         )
         raise BrokerJarsUnavailable(reason, remedy) from error
     return jars

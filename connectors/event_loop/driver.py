@@ -29,7 +29,10 @@ class NotStored(RuntimeError):
     """
 
     def __init__(self) -> None:
-        super().__init__("the driver ended, because a change could not be stored")
+        super().__init__(
+            "the driver ended, because a change could not be stored: restore the "
+            "participant from the stored state"
+        )
 
 
 class Driver:

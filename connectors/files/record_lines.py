@@ -64,7 +64,7 @@ def parse_line(line: bytes) -> list[RawRecord]:
     try:
         return [_record(found)]
     except ValueError as error:
-        message = f"a value is not in hexadecimal digits: {error}"
+        message = f"a value does not consist of hexadecimal digits: {error}"
         raise BadLine(message) from error
 
 

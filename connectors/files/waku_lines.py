@@ -110,8 +110,8 @@ def _of_store(text: bytes) -> Iterator[RawRecord]:
     for stored in page.messages:
         if stored.message is None:
             detail = (
-                "a hash comes without its message: query the store with "
-                "includeData=true"
+                "the answer has a hash, but not the message with this hash: query the "
+                "store with includeData=true"
             )
             raise NotWaku(detail)
         message_hash = f"0x{stored.hash.hex()}"

@@ -218,7 +218,7 @@ class RecordsLost(_Picklable, LookupError):
         self.end = end
         super().__init__(
             f"{topic}:{partition} no longer has the unread offsets {first} to "
-            f"{end - 1}, because the retention of these records ended or the "
+            f"{end - 1}, because Kafka's retention deleted these records, or the "
             "topic was recreated: to continue without these records, use "
             "--on-lost-records skip; otherwise use a new --checkpoint"
         )
@@ -247,7 +247,7 @@ class InvalidTopic(_Picklable, ValueError):
 
     def __init__(self, topic: str) -> None:
         super().__init__(
-            f"{topic!r} is no valid topic name: use at most 249 letters, digits, "
+            f"{topic!r} is not a valid topic name: use at most 249 letters, digits, "
             "'.', '_' and '-'"
         )
         self.topic = topic

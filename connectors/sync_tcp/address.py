@@ -52,6 +52,6 @@ def parse_address(text: str) -> Address:
         or not (port.isascii() and port.isdecimal())
         or not 0 < int(port) < 65_536
     ):
-        message = f"{text!r} is no HOST:PORT"
+        message = f"{text!r} is not HOST:PORT"
         raise BadAddress(message)
     return Address(host, int(port))

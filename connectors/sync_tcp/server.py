@@ -184,7 +184,7 @@ class SyncServer:
             raise LimitExceeded(text)
         if self._peers.count(address) >= MAX_PER_ADDRESS:
             text = (
-                f"{MAX_PER_ADDRESS} peers, the maximum from one address, are already "
+                f"{MAX_PER_ADDRESS} peers, the maximum for each address, are already "
                 "connected from this address"
             )
             raise LimitExceeded(text)

@@ -197,6 +197,6 @@ def _hash_of(text: str) -> bytes:
     except (BinasciiError, ValueError):
         decoded = b""
     if len(decoded) != _HASH_BYTES:
-        message = f"{text!r:.80} is no hash of {_HASH_BYTES} bytes"
+        message = f"{text!r:.80} is not a hash of {_HASH_BYTES} bytes"
         raise ValueError(message)
     return decoded

@@ -83,7 +83,8 @@ def _check_url(text: str) -> None:
         raise BadSettings(message)
     if url.scheme not in ("http", "https") or not url.host or url.query or url.fragment:
         message = (
-            f"{text!r} is no URL of a node: use a URL such as http://127.0.0.1:8645"
+            f"{text!r} is not the URL of a node: use a URL such as "
+            "http://127.0.0.1:8645"
         )
         raise BadSettings(message)
 

@@ -65,7 +65,7 @@ class StoreQuery:
         """Reject queries that a node would misunderstand or answer incompletely."""
         _check_number("content topics", len(self.content_topics), MAX_CONTENT_TOPICS)
         _check_number("hashes", len(self.hashes), MAX_HASHES)
-        _check_number("messages a page", self.page_size, MAX_PAGE_SIZE)
+        _check_number("messages per page", self.page_size, MAX_PAGE_SIZE)
         if self.page_size < 1:
             message = f"a page must have at least 1 message, not {self.page_size}"
             raise ValueError(message)

@@ -210,7 +210,7 @@ class WebConfigFile:
         mode = _VERIFY_MODES[tls.client_auth_type]
         if bool(tls.client_ca_file) != (mode is not ssl.CERT_NONE):
             raise ValueError(
-                "set client_ca_file if client_auth_type verifies clients, and only then"
+                "set client_ca_file if, and only if, client_auth_type verifies clients"
             )
         allowed = tls.client_allowed_sans
         context = (

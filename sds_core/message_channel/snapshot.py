@@ -278,8 +278,8 @@ def check_fit(state: State, profile: Profile) -> None:
     """
     if state.log_order is not profile.log_order:
         detail = (
-            f"the snapshot's log is ordered by {state.log_order}, but the profile "
-            f"has {profile.log_order}"
+            f"the snapshot has log_order = {state.log_order}, but the profile has "
+            f"{profile.log_order}"
         )
         raise SnapshotError(detail)
     for option, ours in options_of(profile).items():

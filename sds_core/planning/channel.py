@@ -98,7 +98,7 @@ class ChannelPlan(Table, frozen=True, kw_only=True):
             message = (
                 "has a filter_capacity and filter_rate that need filters of "
                 f"{filter_bytes:,} bytes, but at most {MAX_FILTER_BYTES:,} bytes are "
-                "allowed"
+                "allowed: give a lower filter_capacity or a higher filter_rate"
             )
             raise ValueError(message)
         self.participant()

@@ -104,7 +104,10 @@ class Grid:
             raise TableError(path, "is an empty list: give at least one value")
         runs = table.seeds * sum(math.prod(map(len, one.values())) for one in lists)
         if runs > MAX_RUNS:
-            problem = f"needs {runs:,} runs, but at most {MAX_RUNS:,} are allowed"
+            problem = (
+                f"needs {runs:,} runs, but at most {MAX_RUNS:,} are allowed: give "
+                "fewer values or seeds"
+            )
             raise TableError("grid", problem)
         cells = {
             read(table.base | dict(zip(one, values, strict=True)), ChannelPlan): None

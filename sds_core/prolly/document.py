@@ -118,7 +118,7 @@ class DocumentServer:
                 return self._node(request.node_id, request.level)
             case pb.GetNonBoundaryNodesRequest():
                 return self._non_boundary(request.start_nodes)
-        text = f"{type(request).__name__} is no request of this protocol"
+        text = f"{type(request).__name__} is not a request of this protocol"
         raise UnexpectedMessage(text)
 
     def _root(self, root: pb.Node) -> pb.ExchangeRootResponse:

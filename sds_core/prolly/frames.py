@@ -91,7 +91,7 @@ def message_in(frame: Frame, max_bytes: int | None = None) -> Message:
     try:
         message.ParseFromString(frame.body)
     except DecodeError as error:
-        text = f"{len(frame.body)} bytes are no {frame.kind.name}"
+        text = f"{len(frame.body)} bytes are not a message {frame.kind.name}"
         raise BadFrame(text) from error
     if isinstance(message, batched.Refusal):
         reason = printable(shorten(message.reason, _LONGEST_REASON))

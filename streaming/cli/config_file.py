@@ -161,7 +161,7 @@ def _all_options(command: click.Command, context: click.Context) -> set[str]:
 
 
 def _given(path: Path, name: str, option: click.Option, value: Any) -> Any:
-    kind = "no list of single values" if option.multiple else "no single value"
+    kind = "not a list of single values" if option.multiple else "not a single value"
     if option.is_flag and isinstance(value, bool):
         return value
     given = value if option.multiple and isinstance(value, list) else [value]

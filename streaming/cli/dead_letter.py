@@ -48,7 +48,7 @@ def _parse_place(text: str) -> RecordSource:
 
     source = parse_source(text)
     if source is None:
-        message = f"{shown(text)} is no source: use TOPIC:PARTITION:OFFSET"
+        message = f"{shown(text)} is not a source: use TOPIC:PARTITION:OFFSET"
         raise ValueError(message)
     return source
 

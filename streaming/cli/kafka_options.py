@@ -115,8 +115,8 @@ def _checked_topics(topics: str) -> str:
 def _checked_bootstrap(brokers: str) -> str:
     if not all(_HOST_AND_PORT.fullmatch(part) for part in brokers.split(",")):
         message = (
-            f"{shown(brokers)} is no list of brokers: use HOST:PORT, or several "
-            "separated by commas"
+            f"{shown(brokers)} is not a list of brokers: use HOST:PORT, or several "
+            "such addresses separated by commas"
         )
         raise ValueError(message)
     return brokers

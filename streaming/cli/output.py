@@ -66,14 +66,18 @@ def check_page(path: Path) -> None:
     """
     if is_special(path):
         if not os.access(path, os.W_OK):
-            message = f"--html: {path} cannot be written: it is not writable"
+            message = (
+                f"--html: {path} cannot be written: this user has no write permission"
+            )
             raise click.UsageError(message)
         return
     # `write_page` creates missing directories. `Path.exists` would raise an error if
     # this user cannot search a directory.
     parent = next(p for p in path.absolute().parents if os.access(p, os.F_OK))
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-        message = f"--html: {path} cannot be written: {parent} is no writable directory"
+        message = (
+            f"--html: {path} cannot be written: {parent} is not a writable directory"
+        )
         raise click.UsageError(message)
 
 

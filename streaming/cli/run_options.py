@@ -117,7 +117,7 @@ def checked_url(text: str) -> str | None:
     Thus an empty text on the command line disables a URL of the configuration file.
     """
     if text and not text.startswith(("http://", "https://")):
-        message = f"{shown(text)} is no URL such as http://127.0.0.1:9090"
+        message = f"{shown(text)} is not a URL: use a URL such as http://127.0.0.1:9090"
         raise ValueError(message)
     return text or None
 

@@ -99,8 +99,8 @@ def _address(
     for name in names:
         if not _NAME.fullmatch(name):
             message = (
-                f"--allowed-host {shown(name)} is no host name: use a name without a "
-                "scheme, port or wildcard, such as monitor.example.org"
+                f"--allowed-host {shown(name)} is not a host name: use a name without "
+                "a scheme, port or wildcard, such as monitor.example.org"
             )
             raise click.UsageError(message)
     access = Access(_config(web_config), names)

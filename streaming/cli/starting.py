@@ -51,7 +51,7 @@ _REFUSALS = (
 """Errors at startup that would occur again if the command were started again."""
 
 _ENDED_BY_MASTER = (
-    "the Spark master has ended the application: read the reason on the master's "
+    "the Spark master has ended the application: find the reason on the master's "
     "page or in the master's log, and start again; nothing is lost"
 )
 _OUT_OF_MEMORY = 52

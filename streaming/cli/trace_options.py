@@ -51,7 +51,7 @@ class TraceRequest(NamedTuple):
         """Raise `click.UsageError` if options are missing, contradictory or invalid."""
         given = [self.message_id is not None, self.sender is not None, self.incidents]
         if sum(given) != 1:
-            message = "give one of MESSAGE_ID, --sender and --incidents"
+            message = "give exactly one of MESSAGE_ID, --sender and --incidents"
             raise click.UsageError(message)
         if self.incidents and self.channel is None:
             message = "--incidents needs --channel: give the channel"

@@ -85,7 +85,7 @@ class Number(click.FloatRange):
         """Return the number."""
         number = float(super().convert(value, param, ctx))
         if not math.isfinite(number):
-            self.fail(f"{shown(value)} is no finite number", param, ctx)
+            self.fail(f"{shown(value)} is not a finite number", param, ctx)
         return number
 
 
@@ -184,6 +184,6 @@ def _parse_time(words: Sequence[str], text: str) -> str | int:
     # -1 means an invalid text. Times before 1970 are not accepted either.
     if unix_ms < 0:
         known = ", ".join([*words, "a time such as 2026-11-21T08:00:00Z"])
-        message = f"{shown(text)} is neither {known}, nor Unix milliseconds"
+        message = f"{shown(text)} is not a valid time: use {known} or Unix milliseconds"
         raise ValueError(message)
     return unix_ms

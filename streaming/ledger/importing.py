@@ -113,8 +113,9 @@ def open_ledger(
     directory = own_files(checkpoint)
     older = list(_older_paths(directory, kinds))
     if LEDGER not in identity.files and any(path.exists() for path in older):
-        # If a ledger exists, it comes from a start that failed before it was recorded.
-        # The older files are still valid, so they are imported again.
+        # If a ledger exists, a start created the ledger, but failed before it recorded
+        # the ledger in the identity. The older files are still valid, so they are
+        # imported again.
         _remove(directory / LEDGER)
     ledger = Ledger(directory / LEDGER, expected=LEDGER in identity.files)
     with ledger.transaction() as connection:

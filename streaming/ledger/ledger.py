@@ -237,8 +237,8 @@ class Ledger:
                 return
             if newest[0] > following:
                 reason = (
-                    f"the ledger has batch {newest[0]}, but Spark has not committed "
-                    f"batch {following}"
+                    f"the ledger has batch {newest[0]}, although Spark has not even "
+                    f"committed batch {following}"
                 )
                 raise self.damaged(reason)
             if newest != (following, position) or schema.has_forgotten(connection):

@@ -141,7 +141,7 @@ def test_file_that_a_power_failure_left_empty_counts_as_missing(
         if name.startswith("whole"):
             batch = name.removeprefix("whole/")
             said = f"offsets/{batch} follows a batch whose commit is empty"
-        assert f"{said}: the job removes it" in caplog.text
+        assert f"{said}: the job removes this file" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -413,7 +413,7 @@ def test_application_that_the_master_ends_ends_the_job_with_a_line_that_says_so(
     # Spark's JVM may write to the same place a moment longer.
     *_, last = (line for line in errors.splitlines() if "sds-monitor: " in line)
     assert (
-        "the Spark master has ended the application: read the reason on the "
+        "the Spark master has ended the application: find the reason on the "
         "master's page" in last
     )
     assert "Traceback" not in errors

@@ -57,7 +57,8 @@ def test_batches_that_spark_has_lost_are_not_undone_in_part(tmp_path: Path) -> N
     with ledger.batch(2, "at 2"):
         ledger.write("INSERT INTO views VALUES (?)", "sds/again")
     with pytest.raises(
-        DamagedCheckpoint, match="has batch 2, but Spark has not committed batch 1"
+        DamagedCheckpoint,
+        match="has batch 2, although Spark has not even committed batch 1",
     ):
         ledger.begin(0, "at 1")
 

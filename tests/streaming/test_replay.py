@@ -247,8 +247,11 @@ def test_topic_that_is_missing_is_code_3(
             "--from 2026-11-21T09:00:00.000Z is later than "
             "--to 2026-11-21T08:59:59.999Z",
         ),
-        (("yesterday", "1"), "'yesterday' is neither a time such as"),
-        (("0", "1768478430000000000"), "'1768478430000000000' is neither a time"),
+        (("yesterday", "1"), "'yesterday' is not a valid time: use a time such as"),
+        (
+            ("0", "1768478430000000000"),
+            "'1768478430000000000' is not a valid time: use a time",
+        ),
     ],
 )
 def test_invalid_window_is_wrong_use(bounds: tuple[str, str], said: str) -> None:

@@ -157,7 +157,7 @@ class BatchedClient:
         if not message.has_more:
             self._finish()
         elif not items:
-            raise BadFrame("a message has no items, but says that more items follow")
+            raise BadFrame("a message has no items, but states that more items follow")
         return ()
 
     def _differing(self, message: pb.Step | pb.Items) -> Sequence[Node]:

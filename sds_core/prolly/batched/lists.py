@@ -57,7 +57,10 @@ def compare(salt: bytes, nodes: Sequence[Node], theirs: bytes) -> Compared:
         BadFrame: The length of `theirs` is not a multiple of `FINGERPRINT_BYTES`.
     """
     if len(theirs) % FINGERPRINT_BYTES:
-        text = f"{len(theirs)} bytes are not a whole number of fingerprints"
+        text = (
+            f"a list of fingerprints has {len(theirs)} bytes, which is not a multiple "
+            f"of {FINGERPRINT_BYTES}"
+        )
         raise BadFrame(text)
     starts = range(0, len(theirs), FINGERPRINT_BYTES)
     their_list = [theirs[at : at + FINGERPRINT_BYTES] for at in starts]
@@ -143,8 +146,8 @@ def read_items(message: pb.Items, start_ns: int, end_ns: int) -> list[Item]:
             raise BadNode(text)
     if items and not (start_ns <= times_ns[0] <= times_ns[-1] < end_ns):
         text = (
-            f"messages have times from {times_ns[0]} to {times_ns[-1]} ns, but some of "
-            "these times are outside the compared range"
+            f"messages have times from {times_ns[0]} to {times_ns[-1]} ns, but the "
+            f"compared range is [{start_ns}, {end_ns}) ns"
         )
         raise BadNode(text)
     return items

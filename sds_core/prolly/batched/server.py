@@ -187,8 +187,9 @@ def _below_tail(request: pb.Open, level: int) -> bytes:
 def _check_open(request: pb.Open) -> None:
     if len(request.salt) != SALT_BYTES or len(request.root) != HASH_BYTES:
         text = (
-            f"the salt must have {SALT_BYTES} bytes, and the root must have "
-            f"{HASH_BYTES} bytes"
+            f"the salt has {len(request.salt)} bytes and the root has "
+            f"{len(request.root)} bytes, but the salt must have {SALT_BYTES} bytes and "
+            f"the root {HASH_BYTES} bytes"
         )
         raise BadFrame(text)
     if request.height > MAX_LEVEL + 1 or request.height != len(request.tail_children):

@@ -78,7 +78,7 @@ class SegmentationOptions:
         }
         check_least(self, at_least)
         if not 0 <= self.parity_rate <= 1:
-            message = f"parity_rate is {self.parity_rate}, but must be 0 to 1"
+            message = f"parity_rate is {self.parity_rate}, but must be from 0 to 1"
             raise ValueError(message)
 
     @property

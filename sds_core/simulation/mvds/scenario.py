@@ -77,6 +77,8 @@ class MvdsScenario(BaseScenario, frozen=True, kw_only=True):
             if count > limit:
                 raise TableError(path, f"is {count}, but the maximum is {limit}")
         names = [tap.name for tap in scenario.taps]
-        if len(set(names)) < len(names):
-            raise TableError("taps", "contain a name twice: give unique names")
+        for place, name in enumerate(names):
+            if name in names[:place]:
+                problem = f"contain the name {name!r} twice: give unique names"
+                raise TableError("taps", problem)
         return scenario

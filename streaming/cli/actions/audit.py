@@ -148,8 +148,9 @@ def _peer_context(access: PeerAccess) -> ssl.SSLContext | None:
     except OSError as error:
         names = ", ".join(str(file) for file in files if file is not None)
         message = (
-            f"{names} cannot be used ({reason_of(error)}): check that each file is a "
-            "PEM file"
+            f"{names} cannot be used ({reason_of(error)}): check that each file is "
+            "PEM; if a certificate is given, check that the key belongs to the "
+            "certificate and has no password"
         )
         raise click.UsageError(message) from error
     return context

@@ -102,7 +102,8 @@ def list_letters(
         logger.warning("%s", error)
     if reader.strangers:
         logger.warning(
-            "ignored %s of topic %s without the reason or the source of a dead letter",
+            "ignored %s of topic %s, in which the reason or the source of a dead "
+            "letter is missing",
             counted(reader.strangers, "record"),
             dead_letter_topic,
         )
@@ -268,7 +269,8 @@ class Replay:
         missing: list[RecordSource] = []
         if ending.is_set():
             logger.warning(
-                "a signal stopped the command, so later dead letters may not be written"
+                "a signal stopped the command, possibly before it wrote the last dead "
+                "letters"
             )
         elif isinstance(selection, frozenset):
             missing = sorted(selection - self.found)

@@ -226,8 +226,8 @@ class Demo:
                 return
             if time.monotonic() > give_up_s:
                 message = (
-                    f"{_PATIENCE_S} s after the end of the traffic, the job has still "
-                    "not caught up"
+                    f"the job has not caught up within {_PATIENCE_S} s after the end "
+                    "of the traffic"
                 )
                 raise Failed(message)
 

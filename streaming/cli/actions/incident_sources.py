@@ -278,7 +278,7 @@ def _read_report(path: Path, views: str | None) -> tuple[_Report, _Section]:
     except OSError as error:
         message = f"--from-report: {path} cannot be read: {error.strerror}"
         raise click.UsageError(message) from error
-    where = f"--from-report: {path} is no report of sds-monitor: "
+    where = f"--from-report: {path} is not a report of sds-monitor: "
     with wrong_use(msgspec.DecodeError, UnicodeDecodeError, where=where):
         report = msgspec.json.decode(content, type=_Report)
     if views is None:

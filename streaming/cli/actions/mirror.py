@@ -77,7 +77,7 @@ def topics_to_mirror(traffic: TrafficOptions) -> dict[str, tuple[str, ...]]:
     for topic in pubsub_topics:
         if not topic.startswith("/"):
             message = (
-                f"{topic!r} is no pubsub topic: a pubsub topic begins with a slash"
+                f"{topic!r} is not a pubsub topic: a pubsub topic begins with a slash"
             )
             raise click.UsageError(message)
     if pubsub_topics:

@@ -62,14 +62,17 @@ def ask_monitor(
         return msgspec.json.decode(answer.content, type=kind)
     except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
         message = (
-            f"--api: {url!r} is no valid URL ({error}): "
+            f"--api: {url!r} is not a valid URL ({error}): "
             f"give a URL such as {DEFAULT_API}"
         )
         raise click.UsageError(message) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Foreign(url, word, error) from error
     except httpx.RequestError as error:
-        message = f"no monitor answers at {url} ({error}): is it running?"
+        message = (
+            f"no monitor answers at {url} ({error}): check --api, and check that the "
+            "monitor runs"
+        )
         raise Unreachable(message) from error
 
 

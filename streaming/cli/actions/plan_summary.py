@@ -35,7 +35,7 @@ def check_summary(figures: Sequence[str], html: Path | None) -> None:
         if name not in Outcome._fields:
             close = did_you_mean(name, Outcome._fields)
             message = (
-                f"--figure {shown(name)} is no figure{close}: use one of "
+                f"--figure {shown(name)} is not a figure{close}: use one of "
                 f"{', '.join(Outcome._fields)}"
             )
             raise click.UsageError(message)

@@ -31,7 +31,7 @@ def rebuild(settings: RunSettings) -> None:
                 "new directory as --checkpoint"
             )
             raise click.UsageError(message)
-        warn_of_deleted_records(job.source.kafka, 0, "they count no longer")
+        warn_of_deleted_records(job.source.kafka, 0, "they are no longer counted")
         # The live job has already written its output for these records to Kafka, so
         # this job writes nothing to Kafka.
         alone = replace(

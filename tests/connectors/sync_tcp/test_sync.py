@@ -401,7 +401,7 @@ def test_addresses_are_host_and_port(text: str, address: Address) -> None:
 )
 def test_other_texts_are_no_addresses(text: str) -> None:
     """With the text."""
-    with pytest.raises(BadAddress, match="is no HOST:PORT"):
+    with pytest.raises(BadAddress, match="is not HOST:PORT"):
         parse_address(text)
 
 

@@ -87,7 +87,7 @@ def test_empty_file_protects_nothing(tmp_path: Path) -> None:
         (f"{TLS}  client_auth_type: RequestClientCert", "Invalid enum value"),
         (
             f"{TLS}  client_ca_file: ca.pem",
-            "set client_ca_file if client_auth_type verifies clients, and only then",
+            "set client_ca_file if, and only if, client_auth_type verifies clients",
         ),
         (
             f"{TLS}  client_allowed_sans: [a]",

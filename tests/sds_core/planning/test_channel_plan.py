@@ -126,7 +126,8 @@ def test_long_payload_has_segments() -> None:
             "filter_capacity",
             "1000000",
             "the plan has a filter_capacity and filter_rate that need filters of "
-            "1,875,008 bytes, but at most 131,072 bytes are allowed",
+            "1,875,008 bytes, but at most 131,072 bytes are allowed: give a lower "
+            "filter_capacity or a higher filter_rate",
         ),
     ],
 )

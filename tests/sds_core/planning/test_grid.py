@@ -66,7 +66,8 @@ def test_several_tables_add_up_and_an_equal_plan_runs_once() -> None:
         ({"target": 5}, "has no key 'target' (did you mean 'target_s'?)"),
         (
             {"grid": {"loss": [n / 1_000 for n in range(1_000)]}, "seeds": 1_000},
-            f"grid needs 1,000,000 runs, but at most {MAX_RUNS:,} are allowed",
+            f"grid needs 1,000,000 runs, but at most {MAX_RUNS:,} are allowed: give "
+            "fewer values or seeds",
         ),
     ],
 )

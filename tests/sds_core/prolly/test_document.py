@@ -299,5 +299,5 @@ def test_equal_subtrees_are_not_traversed() -> None:
 
 def test_frames_of_other_kinds_are_no_requests() -> None:
     """An answer, for instance."""
-    with pytest.raises(UnexpectedMessage, match="is no request"):
+    with pytest.raises(UnexpectedMessage, match="is not a request"):
         DocumentServer(tree_of(3)).receive(Frame(Kind.EXCHANGE_ROOT_RESPONSE, b""))

@@ -284,7 +284,7 @@ def test_a_repeated_audit_serves_what_it_found(mirror: Mirror) -> None:
     ("arguments", "code", "expected"),
     [
         ([], 2, "give either --rest URL for a store"),
-        (["--peer", "nowhere"], 2, "'nowhere' is no HOST:PORT"),
+        (["--peer", "nowhere"], 2, "'nowhere' is not HOST:PORT"),
         (["--rest", "http://127.0.0.1:1"], 2, "to select what to mirror"),
         (
             ["--peer", "127.0.0.1:1", "--content-topic", "/a/1/b/c"],

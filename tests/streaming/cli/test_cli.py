@@ -228,7 +228,7 @@ def test_a_file_with_a_list_for_a_value_is_refused(config: Path) -> None:
     config.write_text('some-name = ["a"]\n')
     result = CliRunner().invoke(show, ["--config", str(config)])
     assert result.exit_code == 2
-    assert "no single value" in result.output
+    assert "not a single value" in result.output
 
 
 @pytest.mark.parametrize("text", ["some-name = ", "some-name = " + "[" * 5_000])
@@ -301,7 +301,7 @@ def test_the_version_is_that_of_the_project() -> None:
         (["run", "--bootstrap", "x", "--checkpoint", "x"], "HOST:PORT"),
         (
             ["run", "--bootstrap", "x:1", "--checkpoint", "x", "--start", "soon"],
-            "'soon' is neither",
+            "'soon' is not a valid time: use",
         ),
         (
             [
@@ -313,7 +313,7 @@ def test_the_version_is_that_of_the_project() -> None:
                 "--prometheus",
                 "box:9090",
             ],
-            "'box:9090' is no URL such as http://127.0.0.1:9090",
+            "'box:9090' is not a URL: use a URL such as http://127.0.0.1:9090",
         ),
         (
             [*("run", "--bootstrap", "x:1", "--checkpoint", "x"), "--host", "0.0.0.0"],  # noqa: S104 - refused

@@ -267,9 +267,9 @@ def test_no_incidents_is_exit_code_0(
     ("text", "said"),
     [
         (None, "cannot be read: No such file"),
-        ("{", "is no report of sds-monitor"),
-        ("[]", "is no report of sds-monitor"),
-        ('{"incidents": [{}]}', "is no report of sds-monitor"),
+        ("{", "is not a report of sds-monitor"),
+        ("[]", "is not a report of sds-monitor"),
+        ('{"incidents": [{}]}', "is not a report of sds-monitor"),
         ("{}", "was written without --report-detail"),
     ],
 )
@@ -303,9 +303,12 @@ def test_report_without_detail_differs_from_one_without_incidents(
         (["--history", "h", "--api", "http://x"], "one of --from-report, --api"),
         (["--api", "127.0.0.1:9108"], "give a URL such as http://127.0.0.1:9108"),
         (["--api", "http://[::"], "give a URL such as http://127.0.0.1:9108"),
-        (["--since", "soon"], "'soon' is neither a time such as"),
-        (["--since", "9" * 5_000], "is neither a time such as"),
-        (["--since", "0001-01-01"], "'0001-01-01' is neither a time such as"),
+        (["--since", "soon"], "'soon' is not a valid time: use a time such as"),
+        (["--since", "9" * 5_000], "is not a valid time: use a time such as"),
+        (
+            ["--since", "0001-01-01"],
+            "'0001-01-01' is not a valid time: use a time such as",
+        ),
     ],
 )
 def test_wrong_use_is_one_line_and_code_2(flags: list[str], said: str) -> None:

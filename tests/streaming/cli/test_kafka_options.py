@@ -156,8 +156,8 @@ def test_every_command_with_kafka_has_these_flags() -> None:
     ("topics", "error"),
     [
         ("sds.eu,sds.eu", "sds.eu,sds.eu contains a topic twice"),
-        ("sds.eu,", "'' is no valid topic name"),
-        ("sds.eu, sds.us", "' sds.us' is no valid topic name"),
+        ("sds.eu,", "'' is not a valid topic name"),
+        ("sds.eu, sds.us", "' sds.us' is not a valid topic name"),
     ],
 )
 def test_invalid_list_of_topics_is_refused(topics: str, error: str) -> None:

@@ -80,7 +80,7 @@ def test_unknown_form_of_a_master_is_refused_in_one_line(master: str) -> None:
     result = asked("--master", master)
     assert result.exit_code == 2
     assert (
-        "is no Spark master: use a master such as local[*], spark://HOST:7077"
+        "is not a Spark master: use a master such as local[*], spark://HOST:7077"
         in result.output
     )
     assert repr(master) in result.output or f'"{master}"' in result.output

@@ -52,7 +52,7 @@ def mirror(
         ((*GIVEN, "--poll-interval", "0"), "range 10ms<=x<=1m"),
         ((*GIVEN, "--content-topic", "/app/1/a,b/proto"), "use --no-store"),
         ((*GIVEN, "--pubsub-topic", ""), "begins with a slash"),
-        ((*GIVEN, "--topic", "a b"), "'a b' is no valid topic name"),
+        ((*GIVEN, "--topic", "a b"), "'a b' is not a valid topic name"),
         ((*GIVEN, "--cache-messages", "1"), "x>=2"),
         ((*GIVEN, "--rest-authorization", "pw1"), "SDS_MONITOR_REST_AUTHORIZATION"),
         (
@@ -138,11 +138,11 @@ def test_settings_can_come_from_a_file(tmp_path: Path) -> None:
     )
     result = CliRunner().invoke(command, ["--config", str(config)])
     assert result.exit_code == 2
-    assert "'nowhere' is no URL of a node" in result.output
+    assert "'nowhere' is not the URL of a node" in result.output
     config.write_text('[mirror]\nrest = [["http://127.0.0.1:1"]]\n')
     result = CliRunner().invoke(command, ["--config", str(config)])
     assert result.exit_code == 2
-    assert "which is no list of single values" in result.output
+    assert "which is not a list of single values" in result.output
 
 
 def shards(*content_topics: str, cluster: int = 1, count: int = 8) -> dict[str, Any]:

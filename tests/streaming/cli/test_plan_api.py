@@ -123,7 +123,7 @@ def test_no_monitor_is_one_line() -> None:
     """Nobody listens on port 1, and a word is no address."""
     result = invoke("http://127.0.0.1:1")
     assert result.exit_code == 3
-    assert "is it running?" in result.stderr
+    assert "check --api, and check that the monitor runs" in result.stderr
     assert invoke("nonsense").exit_code == 2
 
 

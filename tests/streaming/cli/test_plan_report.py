@@ -189,7 +189,7 @@ def test_page_goes_to_a_pipe_where_no_file_can_be_made(
     monkeypatch.setattr(os, "access", lambda place, mode: place == path)
     check_page(path)
     monkeypatch.setattr(os, "access", lambda place, mode: False)
-    with pytest.raises(click.UsageError, match="is not writable"):
+    with pytest.raises(click.UsageError, match="has no write permission"):
         check_page(path)
 
 
@@ -210,7 +210,7 @@ def test_page_in_a_directory_that_cannot_be_searched_is_wrong_use(
     monkeypatch.setattr(
         os, "access", lambda place, mode: place == closed and mode == os.F_OK
     )
-    with pytest.raises(click.UsageError, match="closed is no writable directory"):
+    with pytest.raises(click.UsageError, match="closed is not a writable directory"):
         check_page(closed / path)
 
 

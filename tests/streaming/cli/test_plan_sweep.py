@@ -133,11 +133,11 @@ def test_wrong_use_says_what_to_give(tmp_path: Path) -> None:
     )
     assert_refused(invoke("--summary", "--out", tmp_path), told)
     unknown = invoke("--summary", "--out", tmp_path, "--figure", "eventul")
-    assert_refused(unknown, "'eventul' is no figure (did you mean 'eventual'?)")
+    assert_refused(unknown, "'eventul' is not a figure (did you mean 'eventual'?)")
     (tmp_path / "grid.toml").write_text(TEXT)
     late = invoke(
         *(tmp_path / "grid.toml", "--out", tmp_path / "none"),
         *("--summary", "--figure", "eventul"),
     )
-    assert_refused(late, "'eventul' is no figure")
+    assert_refused(late, "'eventul' is not a figure")
     assert not (tmp_path / "none").exists()

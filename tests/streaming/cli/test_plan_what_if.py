@@ -299,7 +299,7 @@ def test_wrong_use_is_found_before_the_simulations(
     monkeypatch.setattr(estimates, "find_spec", lambda name: None)
     package = invoke("--plan", str(plan_file))
     for result, line in (
-        (page, "is no writable directory"),
+        (page, "is not a writable directory"),
         (package, "need statsmod"),
     ):
         assert result.exit_code == 2

@@ -76,7 +76,7 @@ def test_name_that_no_request_can_have_is_wrong_use(name: str) -> None:
     result, _ = parse("--allowed-host", name)
     assert result.exit_code == 2
     line = result.stderr.splitlines()[-1]
-    assert line.startswith(f"Error: --allowed-host {name!r} is no host name: use a")
+    assert line.startswith(f"Error: --allowed-host {name!r} is not a host name: use a")
 
 
 def test_bad_file_is_wrong_use(tmp_path: Path) -> None:

@@ -216,7 +216,7 @@ def test_every_unresolved_incident_of_a_channel_is_traced(
         ([ID, "--to", "2020-01-01T00:00:00Z"], "holds nothing before"),
         ([ID, "--channel", "cat"], "did you mean 'cut'"),
         (["--incidents"], "--incidents needs --channel"),
-        ([], "give one of MESSAGE_ID"),
+        ([], "give exactly one of MESSAGE_ID"),
         (["x" * 513], "an id has 513 characters, but 1 to 512 are allowed"),
         (["\udcff"], "is not UTF-8"),
         ([ID, "--follow", "--format", "mermaid"], "--follow"),

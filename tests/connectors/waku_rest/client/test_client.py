@@ -343,11 +343,11 @@ def test_certificate_must_be_for_the_name_in_the_url(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
-        ({"url": "127.0.0.1:8645"}, "is no URL of a node"),
-        ({"url": "ftp://127.0.0.1"}, "is no URL of a node"),
-        ({"url": "http://"}, "is no URL of a node"),
-        ({"url": "http://[::1"}, "is no URL of a node"),
-        ({"url": "http://127.0.0.1/?a=1"}, "is no URL of a node"),
+        ({"url": "127.0.0.1:8645"}, "is not the URL of a node"),
+        ({"url": "ftp://127.0.0.1"}, "is not the URL of a node"),
+        ({"url": "http://"}, "is not the URL of a node"),
+        ({"url": "http://[::1"}, "is not the URL of a node"),
+        ({"url": "http://127.0.0.1/?a=1"}, "is not the URL of a node"),
         (
             {"url": "http://me:s3cret@127.0.0.1"},
             "give user and password as authorization",

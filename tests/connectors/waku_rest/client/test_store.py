@@ -146,7 +146,7 @@ def test_cursor_that_does_not_advance_is_an_error(
     [
         ({"content_topics": ["t"] * 11}, "10 content topics, not 11"),
         ({"hashes": [bytes(32)] * 51}, "50 hashes, not 51"),
-        ({"page_size": 101}, "100 messages a page, not 101"),
+        ({"page_size": 101}, "100 messages per page, not 101"),
         ({"page_size": 0}, "at least 1 message, not 0"),
         (
             {"content_topics": ["/a/1/b,c/d"]},

@@ -41,7 +41,7 @@ def test_scenario_has_defaults_for_all_that_is_left_out() -> None:
         ({"mode": "push"}, "mode"),
         ({"backoff": "random"}, "backoff"),
         ({"epochs": 3}, "epochs"),
-        ({"taps": [{"name": "a"}, {"name": "a"}]}, "a name twice"),
+        ({"taps": [{"name": "a"}, {"name": "a"}]}, "contain the name 'a' twice"),
         (
             {
                 "network": {
