@@ -264,7 +264,8 @@ def _hashes_in(frame: Frame) -> list[bytes]:
             "allowed"
         )
         raise LimitExceeded(text)
-    if any(len(one) != HASH_BYTES for one in hashes):
-        text = f"a message hash must have {HASH_BYTES} bytes"
-        raise BadFrame(text)
+    for one in hashes:
+        if len(one) != HASH_BYTES:
+            text = f"a message hash must have {HASH_BYTES} bytes, not {len(one)}"
+            raise BadFrame(text)
     return hashes

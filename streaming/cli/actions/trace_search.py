@@ -155,7 +155,7 @@ def search(
             id or sender occurs in several channels.
     """
     partitions = offsets.partitions()
-    span = _span(begun, offsets, partitions, wall_ms)
+    span = _span(kafka.topic, begun, offsets, partitions, wall_ms)
     reader = _Reader(begun, wall_ms)
     for some in _in_turn(partitions, begun):
         # A record of a fast clock may lie before records of the searched times, so the
@@ -302,13 +302,17 @@ def newest_ms(
 
 
 def _span(
-    begun: Search, offsets: TopicOffsets, partitions: Sequence[int], wall_ms: int
+    topic: str,
+    begun: Search,
+    offsets: TopicOffsets,
+    partitions: Sequence[int],
+    wall_ms: int,
 ) -> _Span:
     """Return the record times to search, limited to those that the topic contains."""
     held = offsets.first_at_or_after(partitions, 0).values()
     newest = newest_ms(offsets, partitions, wall_ms)
     if not held or newest is None:
-        message = "the topic contains no record"
+        message = f"topic {topic} contains no record"
         raise click.UsageError(message)
     held_ms = min(one.timestamp_ms for one in held)
     window = begun.window
