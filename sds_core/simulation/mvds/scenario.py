@@ -5,6 +5,7 @@ The docstring of `sds_core.simulation.scenario` explains the units.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
@@ -76,9 +77,8 @@ class MvdsScenario(BaseScenario, frozen=True, kw_only=True):
         for path, count, limit in limits:
             if count > limit:
                 raise TableError(path, f"is {count}, but the maximum is {limit}")
-        names = [tap.name for tap in scenario.taps]
-        for place, name in enumerate(names):
-            if name in names[:place]:
+        for name, count in Counter(tap.name for tap in scenario.taps).items():
+            if count > 1:
                 problem = f"contain the name {name!r} twice: give unique names"
                 raise TableError("taps", problem)
         return scenario
