@@ -84,8 +84,12 @@ class LabelLedger:
         ]
         wishes = {name: wish(name) for name in new}
         for name in sorted(new, key=lambda name: wishes[name] is not True):
-            if self._vacant and room[wishes[name]] == len(self._labels):
-                del self._labels[visible(self._vacant.popitem()[0])]
+            # If the operator requested labels or has lowered the limit, more names than
+            # the limit may have labels. A new name then needs several free places.
+            needed = len(self._labels) + 1 - room[wishes[name]]
+            if needed <= len(self._vacant):
+                for _ in range(needed):
+                    del self._labels[visible(self._vacant.popitem()[0])]
             if len(self._labels) < room[wishes[name]]:
                 self._labels.setdefault(visible(name), name)
         if self._labels != before:

@@ -130,3 +130,18 @@ def test_table_and_smaller_budget_decide_on_free_places_too(tmp_path: Path) -> N
     assert ledger.labels == ("wanted", "also wanted")
     ledger.admit(["asked for"], lambda _: True)
     assert ledger.labels == ("wanted", "also wanted", "asked for")
+
+
+def test_labels_above_the_limit_do_not_hold_free_places(tmp_path: Path) -> None:
+    """As many labels end as are needed for the limit, and only for a name that fits."""
+    labels(tmp_path, 3).admit(["a", "b", "c"])
+    ledger = labels(tmp_path, 3)
+    ledger.admit(["wanted", "too"], lambda _: True)
+    ledger.vacate({"a", "wanted", "too"})
+    ledger.admit(["new"])
+    assert ledger.labels == ("a", "b", "c", "wanted", "too")
+    ledger = labels(tmp_path, 3)
+    ledger.vacate({"wanted", "too"})
+    ledger.admit(["unwanted"], lambda _: False)
+    ledger.admit(["new", "newer"])
+    assert ledger.labels == ("wanted", "too", "new")
