@@ -41,6 +41,8 @@ class _Output(NamedTuple):
         leaving: Prefix of a kind -> outlet -> name of a view or group -> events.
         ended: Kind, name and last event of each view that the batch forgot, even if the
             view returned in the batch.
+        past: Prefix of a kind -> name of a view that the batch forgot -> number of its
+            minutes in `leaving` that belong to the forgotten view.
     """
 
     clock_ms: int
@@ -48,6 +50,7 @@ class _Output(NamedTuple):
     gone: list[str]
     leaving: dict[str, dict[Outlet, dict[str, list[Any]]]]
     ended: list[tuple[AnyKind, str, Forgotten]]
+    past: dict[str, dict[str, int]]
 
 
 class Sink:
@@ -154,6 +157,7 @@ class Sink:
             [],
             {kind.prefix: {outlet: {} for outlet in Outlet} for kind in self._kinds},
             [],
+            {kind.prefix: {} for kind in self._kinds},
         )
         for row in rows:
             if row.clock_ms is not None:
@@ -176,17 +180,20 @@ class Sink:
             minutes: Mapping[str, Sequence[Any]] = leaving[Outlet.MINUTES]
             if kind.grouping is not None:
                 minutes = stores.groups.join(kind, minutes)
-            store.recent.record(minutes)
+            past = output.past[prefix]
+            for name in past:
+                store.recent.forget(name)
+            present = {
+                name: some[past.get(name, 0) :] for name, some in minutes.items()
+            }
+            store.recent.record({name: some for name, some in present.items() if some})
             # `record_minutes` adds per-minute aggregates to the outbox. Without a
             # history, nothing would delete them from it.
             if stores.with_history:
                 store.findings.record_minutes(minutes)
-        for kind, name, _ in output.ended:
-            if kind.prefix in stores.by_kind:
-                stores.by_kind[kind.prefix].recent.forget(name)
-            if stores.details is not None:
-                stores.details.forget(kind.prefix, name)
         if stores.details is not None:
+            for kind, name, _ in output.ended:
+                stores.details.forget(kind.prefix, name)
             for prefix, leaving in output.leaving.items():
                 stores.details.record(prefix, leaving[Outlet.DETAILS])
         stores.register.add_forgotten(
@@ -261,6 +268,10 @@ def _sort(event: Any, kind: AnyKind, name: str, output: _Output) -> None:
         # Details are stored by the view's name. If a new view gets this name, it must
         # not get the details of the forgotten view.
         by_outlet[Outlet.DETAILS].pop(name, None)
+        # The history needs the minutes of the forgotten view, too. The figures of the
+        # last hour are those of the new view.
+        past = len(by_outlet[Outlet.MINUTES].get(name, ()))
+        output.past[kind.prefix][name] = past
     elif kind.grouping is None or outlet is Outlet.MINUTES:
         by_outlet[outlet].setdefault(name, []).append(event)
     else:

@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from sds_core.observer import blob
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
 from sds_core.observer.protocols import PROTOCOLS, kinds_of
+from sds_core.observer.sds.channel_view import ChannelView
+from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.settings import ObserverSettings
 from streaming.board import Board
+from streaming.chunk import CLOCK_KEY
+from streaming.fold import OutputRow
 from streaming.ledger.stores import Stores
 from streaming.sink import Sink
+from tests.support.channel import digest_of
+from tests.support.frames import (
+    MINUTE,
+    START_MS,
+    FrameFactory,
+    Record,
+    running_clocks,
+)
 from tests.support.streaming.ledger import ledger_in
 from tests.support.toy.league import LEAGUE
 
@@ -37,6 +52,36 @@ def test_kind_without_a_store_is_refused(tmp_path: Path) -> None:
         ValueError, match="no store is given for the findings of kind league"
     ):
         Sink(Board(), stores, None, str, (*PROTOCOLS, LEAGUE))
+
+
+@pytest.mark.parametrize("cut", [2, 3, 6])
+def test_channel_that_ends_and_returns_in_a_batch_has_its_last_hour(
+    tmp_path: Path, cut: int
+) -> None:
+    """The minutes of the new channel are stored, however the records are cut."""
+    hour = 60 * MINUTE
+    times = [0, MINUTE, 30 * hour, 31 * hour, 31 * hour + 20 * MINUTE, 31 * hour + 30]
+    frames = FrameFactory()
+    records = [Record(at, frames.content(f"at-{at}", "ana")) for at in times]
+    stores = Stores.of(ledger_in(tmp_path), kinds_of(PROTOCOLS), 5, False, False)
+    sink = Sink(Board(), stores, None, str)
+    sink.prime({})
+    view = ChannelView(ObserverSettings(forget_ms=24 * hour))
+    for number, part in enumerate((records[:cut], records[cut:])):
+        clocked = list(zip(part, running_clocks(part), strict=True))
+        clock_ms = START_MS + max([clock for _, clock in clocked], default=32 * hour)
+        digests = [digest_of(clocked, number * cut)] if clocked else []
+        events = msgspec.msgpack.encode(view.apply(digests, clock_ms))
+        totals = blob.totals_part(view.to_blob())
+        rows: list[Any] = [
+            OutputRow(CHANNELS.key("c"), totals, events),
+            OutputRow(CLOCK_KEY, clock_ms=clock_ms),
+        ]
+        sink.take(rows, number)
+    recent = stores.by_kind[CHANNELS.prefix].recent
+    found = recent.at(START_MS + 31 * hour - MINUTE)["c"]
+    place = CHANNEL_FIGURES.counted["messages"]
+    assert found.values[place] == 1
 
 
 def _totals(*channels: str) -> dict[str, bytes]:
