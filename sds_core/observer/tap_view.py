@@ -16,7 +16,7 @@ from typing import Annotated
 import msgspec
 import numpy as np
 
-from sds_core.native import native
+from sds_core.native import native, uint64
 from sds_core.observer import blob
 from sds_core.observer.record import NO_SEQ
 from sds_core.observer.rule_settings import RuleSettings, rule_settings
@@ -427,7 +427,8 @@ class TapView:
         if seq < highest:
             return
         if highest != NO_SEQ and 0 < seq - highest <= MAX_HOLE:
-            state.holes.append(Hole(highest + 1, seq + 1, time_ms, state.highest_ms))
+            end = uint64(seq) + 1
+            state.holes.append(Hole(highest + 1, end, time_ms, state.highest_ms))
         state.highest, state.highest_ms = seq, time_ms
 
     def _arrived(self, seq: int) -> None:
@@ -437,9 +438,10 @@ class TapView:
         # The gaps are sorted by sequence number.
         index: int = bisect_right(holes, seq, key=attrgetter("first")) - 1
         if index >= 0 and seq < (hole := holes[index]).end:
+            # The greatest number is 2**63 - 1, so the next one is not an `int64`.
             parts = (
                 msgspec.structs.replace(hole, end=seq),
-                msgspec.structs.replace(hole, first=seq + 1),
+                msgspec.structs.replace(hole, first=uint64(seq) + 1),
             )
             holes[index : index + 1] = [one for one in parts if one.first < one.end]
 

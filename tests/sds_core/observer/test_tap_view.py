@@ -293,3 +293,17 @@ def test_numbers_in_a_gap_that_arrive_in_any_order_divide_it_up_to_the_limit(
     assert tap.figures[0] == MAX_HOLE // 2 - held
     tap.apply(clock_ms=60_000)
     assert tap.figures[0] == MAX_HOLE // 2
+
+
+def test_greatest_number_can_be_missing_and_can_arrive(tap: Tap) -> None:
+    """The number after it does not fit into 64 bits with a sign."""
+    greatest = 2**63 - 1
+    tap.apply(digest((0, greatest - 3)), clock_ms=1_000)
+    tap.apply(digest((1_000, greatest)), clock_ms=2_000)
+    tap.apply(digest((3_000, greatest - 2)), clock_ms=100_000)
+    assert tap.figures == (1, 16_000)
+    tap = Tap()
+    beat = digest((0, greatest - 1), heartbeats=[(1_000, greatest)])
+    tap.apply(beat, clock_ms=1_001)
+    tap.apply(clock_ms=100_000)
+    assert tap.figures == (1, 16_000)
