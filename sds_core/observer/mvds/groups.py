@@ -77,9 +77,18 @@ class Groups:
 
     def saw_by(self, name: str, clock_ms: int, observer: str) -> None:
         """Record that a tap saw traffic of a group."""
-        taps = self[name].window.taps
-        if observer and (observer in taps or len(taps) < MOST_TAPS):
-            taps[observer] = clock_ms
+        if not observer:
+            return
+        totals = self[name]
+        taps = totals.window.taps
+        if observer not in taps and len(taps) >= MOST_TAPS:
+            # Only taps of the retention window count. `pack` drops older ones, but the
+            # result must not depend on where a batch ends.
+            totals.window = totals.window.at(clock_ms)
+            taps = totals.window.taps
+            if len(taps) >= MOST_TAPS:
+                return
+        taps[observer] = clock_ms
 
     def leave_out(self, what: LeftOut, number: int = 1) -> None:
         """Count entries that a limit drops."""

@@ -15,6 +15,7 @@ from sds_core.observer.mvds.limits import (
     MOST_PAIRS,
     MOST_PEERS,
     MOST_RECORDS,
+    MOST_TAPS,
     OTHER_GROUPS,
 )
 from sds_core.observer.mvds.shard_state import ShardState
@@ -191,3 +192,23 @@ def test_offers_in_groups_are_limited_too() -> None:
     unknown = forgotten(Record(0, "a", "b", value))
     assert unknown.records_offer == MOST_RECORDS
     assert unknown.left_out == {"record": 100}
+
+
+@pytest.mark.parametrize("cut", [MOST_TAPS + 1, MOST_TAPS + 2])
+def test_only_taps_of_the_last_hour_count_towards_their_limit(cut: int) -> None:
+    """However the records are cut into batches."""
+    names = [f"tap {number:02}" for number in range(MOST_TAPS + 1)]
+    records = [sent(0, "a", "b", messages=[0], observer=name) for name in names]
+    later_ms = DEFAULTS.horizon_ms + 1
+    records += [
+        sent(later_ms, "a", "b", messages=[1], observer=name)
+        for name in ("new", *names[-2:])
+    ]
+    monitor = Monitor()
+    monitor.batch(records[:cut], later_ms if cut > len(names) else 0)
+    for name in (GROUP_NAME, "unknown"):
+        first = ["new"] if cut > len(names) else names[:-1]
+        assert monitor.groups()[name].observers == first
+    monitor.batch(records[cut:], later_ms)
+    for name in (GROUP_NAME, "unknown"):
+        assert monitor.groups()[name].observers == ["new", *names[-2:]]
