@@ -81,8 +81,11 @@ class SnapshotCollector(Collector):
         # taps come after the families of the first protocol.
         for one in views[:1]:
             yield from _families_of(one, snapshot.table)
-        taps = _split(snapshot.taps, snapshot.tap_labels)
-        yield from _view_families(TAP_FIGURES, *taps)
+        own, rest = _split(snapshot.taps, snapshot.tap_labels)
+        # If no tap is left in `other`, it has no time at which a tap was last seen.
+        if rest and snapshot.forgotten_taps is not None:
+            rest.append(snapshot.forgotten_taps)
+        yield from _view_families(TAP_FIGURES, own, rest)
         for one in views[1:]:
             yield from _families_of(one, snapshot.table)
         yield from _families(overall, (), [((), snapshot)])

@@ -194,6 +194,8 @@ class Snapshot:
         views: The views of all protocols, keyed by `Kind.prefix`, in the order in which
             the protocols are registered.
         tap_labels: The taps that have a metric label; see `Views.labels`.
+        forgotten_taps: Counts of the forgotten taps that had no metric label; None if
+            there are none.
         undecodable: Number of dead letters by reason.
         observer: Settings of the model, from the checkpoint.
         audit: Findings of the newest audit of the mirror.
@@ -204,6 +206,7 @@ class Snapshot:
     views: Mapping[str, Views[Any]] = field(default_factory=lambda: _NOTHING)
     taps: Mapping[str, TapTotals] = field(default_factory=lambda: MappingProxyType({}))
     tap_labels: tuple[str, ...] = ()
+    forgotten_taps: TapTotals | None = None
     undecodable: Mapping[str, int] = field(default_factory=lambda: _NOTHING)
     job: JobFigures = field(default_factory=JobFigures)
     table: ChannelTable = field(default_factory=ChannelTable)
@@ -309,11 +312,13 @@ class Snapshot:
         taps, shared = views[TAPS.prefix], {TAPS.prefix, DEAD_LETTERS.prefix}
         others = {prefix: one for prefix, one in views.items() if prefix not in shared}
         dead = views[DEAD_LETTERS.prefix].totals.values()
+        remainder = taps.remainder
         return replace(
             self,
             views=MappingProxyType(others),
             taps=taps.totals,
             tap_labels=taps.labels,
+            forgotten_taps=None if remainder is None else remainder.other,
             undecodable=sum_totals(DeadLetterTotals, dead).by_reason,
         )
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sds_core.observer.figure_table import FigureTable, Names
 from sds_core.observer.figures import Figure, Unit, counter, gauge
-from sds_core.observer.kinds import Kind
+from sds_core.observer.forgotten import Forgotten
+from sds_core.observer.kinds import Kind, Outlet
 from sds_core.observer.tap_view import (
     BLOB_VERSION,
     CHECKSUM_SINCE,
@@ -44,7 +45,11 @@ def _was_seen(totals: TapTotals) -> bool:
     return bool(totals.last_seen_ms)
 
 
-TAPS: Kind[TapDigest, TapTotals, object] = Kind(
+def _remains(totals: TapTotals) -> TapTotals:
+    return TapTotals(missing_records=totals.missing_records)
+
+
+TAPS: Kind[TapDigest, TapTotals, Forgotten] = Kind(
     prefix="tap",
     digest=TapDigest,
     view=TapView,
@@ -53,7 +58,9 @@ TAPS: Kind[TapDigest, TapTotals, object] = Kind(
     checksum_since=CHECKSUM_SINCE,
     label_file="taps.json",
     label_budget=50,
+    outlets={Forgotten: Outlet.FORGOTTEN},
     is_known=_was_seen,
     figures=TAP_FIGURES,
+    remains=_remains,
 )
 """The kind of view for taps. A view's name is its tap's id (docs/figures.md, 8)."""

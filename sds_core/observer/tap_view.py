@@ -18,10 +18,10 @@ import numpy as np
 
 from sds_core.native import native, uint64
 from sds_core.observer import blob
+from sds_core.observer.forgotten import Forgotten
 from sds_core.observer.record import NO_SEQ
 from sds_core.observer.rule_settings import RuleSettings, rule_settings
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
-from sds_core.observer.summing import least
 
 BLOB_VERSION = 5
 """Version of the blobs that `TapView.to_blob` returns.
@@ -57,6 +57,11 @@ this limit.
 """
 
 
+def _earliest(times: Sequence[int]) -> int:
+    """Return the earliest time; the value 0 stands for no time."""
+    return min((ms for ms in times if ms), default=0)
+
+
 class TapTotals(msgspec.Struct, array_like=True):
     """Figures of one tap (docs/figures.md, 8).
 
@@ -81,12 +86,12 @@ class TapTotals(msgspec.Struct, array_like=True):
 
     # If several taps share the label `other`, the label shows the minimum of this time.
     # An alert on silence then fires if any of these taps is silent.
-    last_seen_ms: Annotated[int, least] = 0
+    last_seen_ms: Annotated[int, _earliest] = 0
     missing_records: int = 0
     last_hole_ms: int | None = None
     holes: list[tuple[int, int]] = []
     hole_since_ms: int | None = None
-    first_seen_ms: Annotated[int, least] = 0
+    first_seen_ms: Annotated[int, _earliest] = 0
 
 
 class TapDigest(msgspec.Struct, array_like=True):
@@ -249,11 +254,11 @@ class TapView:
         """Encode the whole view in version `BLOB_VERSION`."""
         return blob.pack(self.totals, self._state)
 
-    def apply(self, digests: Iterable[TapDigest], clock_ms: int) -> list[object]:
+    def apply(self, digests: Iterable[TapDigest], clock_ms: int) -> list[Forgotten]:
         """Process the tap's next records from all partitions, then advance the clock.
 
-        The order of the digests does not matter. The returned list is empty, because
-        taps have no events.
+        The order of the digests does not matter. The result has an event for each time
+        that the tap was forgotten.
 
         Raises:
             DamagedDigest: A digest is damaged, or another release made it.
@@ -282,9 +287,10 @@ class TapView:
         due = bisect_left(records, clock_ms, key=itemgetter(0))
         state.ahead = [record[:3] for record in records[due:]]
         state.ahead_own = [record[3] for record in records[due:]]
+        events: list[Forgotten] = []
         for time_ms, group in groupby(records[:due], key=itemgetter(0)):
             known = list(group)
-            self._advance(time_ms)
+            events += self._advance(time_ms)
             self._seen(time_ms, [own_ms for *_, own_ms in known])
             for _, is_heartbeat, seq, _ in known:
                 if seq != NO_SEQ:
@@ -292,16 +298,17 @@ class TapView:
                     if not is_heartbeat:
                         self._arrived(seq)
                     self._await_newest(time_ms)
-        self._advance(clock_ms)
+        events += self._advance(clock_ms)
         at_clock = bisect_right(state.ahead, clock_ms, key=itemgetter(0))
         if at_clock:
             self._seen_now(clock_ms, state.ahead_own[:at_clock])
-        return []
+        return events
 
-    def forget(self) -> list[object]:
-        """Forget the tap; see `View.forget`. The returned list is empty."""
+    def forget(self) -> list[Forgotten]:
+        """Forget the tap; see `View.forget`."""
+        last = self._last_event()
         self.totals, self._state = TapTotals(), TapState()
-        return []
+        return last
 
     @property
     def next_deadline_ms(self) -> int | None:
@@ -323,8 +330,17 @@ class TapView:
         """Whether the tap was forgotten, so that its state can be removed."""
         return not self.totals.last_seen_ms and not self._state.ahead
 
-    def _advance(self, clock_ms: int) -> None:
-        """Advance the clock, count overdue gaps, and forget a silent tap."""
+    def _last_event(self) -> list[Forgotten]:
+        """The event of a tap that is now forgotten; empty if no tap was known."""
+        if not self.totals.last_seen_ms:
+            return []
+        return [Forgotten(blob.pack_totals(self.totals))]
+
+    def _advance(self, clock_ms: int) -> list[Forgotten]:
+        """Advance the clock, count overdue gaps, and forget a silent tap.
+
+        If the tap is forgotten, its last event is returned.
+        """
         settings, state = self._settings, self._state
         holes = state.holes
         if holes:
@@ -335,9 +351,12 @@ class TapView:
                 self._missing(hole, hole.since_ms + settings.tap_hole_ms)
             del holes[:passed]
         edge_ms: int = clock_ms - settings.horizon_ms
-        if self.totals.last_seen_ms < edge_ms:
-            self.totals = TapTotals()
-            self._state = TapState(ahead=state.ahead, ahead_own=state.ahead_own)
+        if self.totals.last_seen_ms >= edge_ms:
+            return []
+        last = self._last_event()
+        self.totals = TapTotals()
+        self._state = TapState(ahead=state.ahead, ahead_own=state.ahead_own)
+        return last
 
     def _seen(self, time_ms: int, own_times: Sequence[int]) -> None:
         """Decide whether the silence before the given records is a capture gap.

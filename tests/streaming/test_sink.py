@@ -7,15 +7,20 @@ from typing import Any
 
 import msgspec
 import pytest
+from prometheus_client import CollectorRegistry
 
+from connectors.prometheus.collector import SnapshotCollector
 from sds_core.observer import blob
 from sds_core.observer.channel_table import ChannelEntry, ChannelTable
+from sds_core.observer.forgotten import Forgotten
 from sds_core.observer.protocols import PROTOCOLS, kinds_of
 from sds_core.observer.sds.channel_view import ChannelView
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import ObserverSettings
+from sds_core.observer.tap_kind import TAPS
+from sds_core.observer.tap_view import TapTotals
 from streaming.board import Board
 from streaming.chunk import CLOCK_KEY
 from streaming.fold import OutputRow
@@ -82,6 +87,46 @@ def test_channel_that_ends_and_returns_in_a_batch_has_its_last_hour(
     found = recent.at(START_MS + 31 * hour - MINUTE)["c"]
     place = CHANNEL_FIGURES.counted["messages"]
     assert found.values[place] == 1
+
+
+def test_missing_records_of_other_taps_never_fall(tmp_path: Path) -> None:
+    """Those of a forgotten tap stay, without a time of its last record."""
+    board = Board()
+    stores = Stores.of(ledger_in(tmp_path), kinds_of(PROTOCOLS), 5, False, False)
+    sink = Sink(board, stores, None, str)
+
+    def seen(at_ms: int, missing: int) -> bytes:
+        return blob.pack_totals(TapTotals(at_ms, missing))
+
+    def exported() -> dict[str, float | None]:
+        registry = CollectorRegistry()
+        registry.register(SnapshotCollector(lambda: board.snapshot))
+        names = (
+            "sds_tap_missing_records_total",
+            "sds_tap_last_seen_timestamp_seconds",
+        )
+        return {
+            name: registry.get_sample_value(name, {"observer": "other"})
+            for name in names
+        }
+
+    budget = TAPS.label_budget or 0
+    labelled = {TAPS.key(f"tap {number:02}"): seen(1, 9) for number in range(budget)}
+    sink.prime(labelled)
+    none = msgspec.msgpack.encode([])
+    last = msgspec.msgpack.encode([Forgotten(seen(5_000, 7))])
+    batches: list[list[Any]] = [
+        [OutputRow(TAPS.key(name), seen(5_000, 7), none) for name in ("x", "y")],
+        [OutputRow(TAPS.key("x"), None, last)],
+        [OutputRow(TAPS.key("y"), None, last)],
+        [OutputRow(TAPS.key("z"), seen(8_000, 1), none)],
+        [OutputRow(TAPS.key("tap 00"), None, last)],
+    ]
+    found = []
+    for number, rows in enumerate(batches):
+        sink.take(rows, number)
+        found.append(tuple(exported().values()))
+    assert found == [(14, 5), (14, 5), (None, None), (15, 8), (15, 8)]
 
 
 def _totals(*channels: str) -> dict[str, bytes]:

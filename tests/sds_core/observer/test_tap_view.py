@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from sds_core.observer import blob
+from sds_core.observer.forgotten import Forgotten
 from sds_core.observer.record import NO_SEQ
 from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.tap_view import (
@@ -307,3 +309,21 @@ def test_greatest_number_can_be_missing_and_can_arrive(tap: Tap) -> None:
     tap.apply(beat, clock_ms=1_001)
     tap.apply(clock_ms=100_000)
     assert tap.figures == (1, 16_000)
+
+
+@pytest.mark.parametrize("cut", range(4))
+def test_forgotten_tap_tells_its_last_figures(cut: int) -> None:
+    """Once for each time that it is forgotten, however its records are cut."""
+    records = [(0, 1), (1_000, 5), (HORIZON_MS + 2_000, 6)]
+    view = TapView()
+    found: list[object] = []
+    for part in (records[:cut], records[cut:]):
+        clock_ms = max([at for at, _ in part], default=0)
+        found += view.apply([digest(*part)], START_MS + clock_ms + 1)
+    found += view.forget()
+    found += view.forget()
+    assert [
+        blob.unpack_totals(one.totals, TapTotals).missing_records
+        for one in found
+        if isinstance(one, Forgotten)
+    ] == [3, 0]
