@@ -17,7 +17,6 @@ from pyspark.sql.functions import col, expr
 
 from sds_core.observer import blob
 from sds_core.observer.kinds import Kinds
-from sds_core.observer.tap_kind import TAPS
 from streaming.batch_log import BatchLog
 from streaming.damage import DamagedCheckpoint, state_of
 from streaming.executors import has_executors, location
@@ -62,8 +61,7 @@ def find_unreviewed(
     found = []
     for key, view in views.items():
         kind, _ = kinds.split(key)
-        # Taps are forgotten after the retention window, whatever `forget_ms` is.
-        if kind.remains is None or kind is TAPS:
+        if kind.remains is None or kind.ignores_forget_ms:
             continue
         last_ms = blob.unpack_totals(view.totals, kind.totals).last_event_ms
         # A timeout counts from the job's clock at the latest record. This clock may be

@@ -184,6 +184,8 @@ class Kind(Generic[Digest, Totals, Event]):
         remains: Takes the totals of a forgotten view. Returns only those counts that
             the sums over all views still include. None if views are never forgotten, or
             if no sum is published.
+        ignores_forget_ms: Whether views are forgotten after the retention window, for
+            any value of `forget_ms`.
         grouping: How the totals of views are joined to totals of groups. If set, groups
             have the labels, figures and incidents, and views are never forgotten. None
             if the views themselves are published.
@@ -221,6 +223,7 @@ class Kind(Generic[Digest, Totals, Event]):
     is_known: Callable[[Totals], bool] = _always
     figures: FigureTable[Any] | None = None
     remains: Callable[[Totals], Totals] | None = None
+    ignores_forget_ms: bool = False
     grouping: Grouping[Totals, Any] | None = None
     explain: Callable[[Incident, ObserverSettings], str] = explain
     runbooks: Mapping[IncidentKind, str] = field(default_factory=dict)

@@ -62,5 +62,6 @@ TAPS: Kind[TapDigest, TapTotals, Forgotten] = Kind(
     is_known=_was_seen,
     figures=TAP_FIGURES,
     remains=_remains,
+    ignores_forget_ms=True,
 )
 """The kind of view for taps. A view's name is its tap's id (docs/figures.md, 8)."""
