@@ -104,6 +104,11 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     auth_excluded_paths: list[str] = []
 
     def __post_init__(self) -> None:
+        for user in self.basic_auth_users:
+            # A login is sent as USER:PASSWORD (RFC 7617, 2).
+            if ":" in user:
+                message = f"basic_auth_users: {shown(user)} must not contain a colon"
+                raise ValueError(message)
         _check(
             "basic_auth_users",
             self.basic_auth_users,

@@ -29,6 +29,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from connectors.web.absolute_form import in_origin_form
 from connectors.web.access import Access, WebConfig, is_token
 from connectors.web.answers import plain_refusal
 from connectors.web.crowding import PROBE
@@ -152,11 +153,12 @@ class Door:
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self._app = app
         self._access = access
-        self._hosts = {"localhost", *(host.lower() for host in access.hosts)}
+        self._hosts = {"localhost", *map(_normal, access.hosts)}
         self._passwords = Passwords()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
+        in_origin_form(scope)
         config = self._access.config()
 
         async def send_with_headers(message: Message) -> None:
@@ -210,7 +212,7 @@ class Door:
         """
         if (match := _HOST.fullmatch(host)) is None:
             return False
-        name = (match[1] or match[2]).removesuffix(".").lower()
+        name = _normal(match[1] or match[2])
         try:
             ipaddress.ip_address(name)
         except ValueError:
@@ -233,3 +235,7 @@ class Door:
                     config.users, user, password, address
                 )
         return False
+
+
+def _normal(name: str) -> str:
+    return name.removesuffix(".").lower()

@@ -79,6 +79,7 @@ def test_empty_file_protects_nothing(tmp_path: Path) -> None:
         ("- a", "Expected `object`, got `array`"),
         ("basic_auth_user: {}", "unknown field `basic_auth_user`"),
         ("basic_auth_users: {alice: secret}", "'alice' must be a bcrypt hash of cost"),
+        (f"basic_auth_users: {{'a:b': {HASH}}}", "'a:b' must not contain a colon"),
         (f"basic_auth_users: {{alice: {HASH.replace('04', '18')}}}", "of cost 4 to 15"),
         (f"basic_auth_users: {{alice: {HASH.replace('O', 'a')}}}", "a bcrypt hash"),
         ("bearer_tokens: {prometheus: secret}", "must be a SHA-256 hash"),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import http.client
 import socket
 import threading
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from typing import Any
 
 import bcrypt
@@ -145,6 +147,53 @@ def test_only_known_names_are_answered(stage: Any, host: str, status: int) -> No
     assert answer.status_code == status
     if status == 421:
         assert answer.text == f"the host name {host} is not allowed by --allowed-host\n"
+
+
+@pytest.mark.parametrize("host", ["monitor.example.org", "monitor.example.org."])
+def test_final_dot_of_an_allowed_name_does_not_matter(stage: Any, host: str) -> None:
+    """The root of the domain name system is the same with and without it."""
+    access = Access(hosts=["Monitor.example.org."])
+    assert ask(stage.app, "/healthz", access, {"Host": host}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("target", "host", "status"),
+    [
+        ("http://localhost/healthz", "evil.example", 200),
+        ("HTTPS://LOCALHOST:1/healthz", "localhost", 200),
+        ("http://localhost/metrics?name[]=x", "localhost", 200),
+        ("http://localhost", "localhost", 200),
+        ("http://localhost?level=ok", "localhost", 200),
+        ("http://localhost/nothing%2F", "localhost", 404),
+        ("http://evil.example/healthz", "localhost", 421),
+        ("http://user@localhost/healthz", "localhost", 421),
+        ("http:///healthz", "localhost", 421),
+    ],
+)
+def test_target_may_be_a_whole_address(
+    stage: Any, target: str, host: str, status: int
+) -> None:
+    """As RFC 9112 requires, its host then counts instead of the header's."""
+    with WebServer(stage.app, port=0) as server:
+        port = int(server.url.rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+            connection.sendall(
+                f"GET {target} HTTP/1.1\r\nHost: {host}\r\n"
+                "Connection: close\r\n\r\n".encode()
+            )
+            answer = b"".join(iter(lambda: connection.recv(10_000), b""))
+    assert answer.startswith(f"HTTP/1.1 {status}".encode())
+
+
+def test_whole_address_opens_nothing_else(stage: Any, guarded: Access) -> None:
+    """The path in the address decides which login is needed."""
+    with WebServer(stage.app, port=0, access=guarded) as server:
+        port = int(server.url.rpartition(":")[2])
+        for path, status in (("/healthz", 200), ("/taps", 200), ("/metrics", 401)):
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+            with closing(connection):
+                connection.request("GET", f"http://localhost{path}")
+                assert connection.getresponse().status == status
 
 
 def test_request_with_two_lengths_ends_its_connection(stage: Any) -> None:
