@@ -60,7 +60,7 @@ from sds_core.observer.incidents import ChannelIncident, incident_object
 from sds_core.observer.minutes import MINUTE_MS
 from sds_core.observer.protocols import ROOT_KIND
 from sds_core.observer.settings_table import changed
-from sds_core.observer.shown_verdicts import DAY_MS, minutes_by_verdict
+from sds_core.observer.shown_verdicts import DAY_MS, Span, minutes_by_verdict
 from sds_core.observer.snapshot import Snapshot, Views
 from sds_core.observer.tap_kind import TAP_FIGURES
 
@@ -73,7 +73,12 @@ class _ViewPlace(NamedTuple):
 
 
 class _SpanPlace(NamedTuple):
-    begin_ms: int
+    # Not the start: without `from`, the first period begins later on each request.
+    end_ms: int
+
+
+def _place_of(span: Span) -> _SpanPlace:
+    return _SpanPlace(span.end_ms)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,7 +237,7 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
         since_ms, until_ms = _times(query, shown_until_ms(sources.of(prefix)) or 0)
         name = query.existing(views.totals)
         spans = lookups.verdicts(prefix, name, since_ms, until_ms)
-        shown, more = query.cut(spans, place, lambda span: _SpanPlace(span.begin_ms))
+        shown, more = query.cut(spans, place, _place_of)
         return {
             "id": name,
             "from": since_ms,
@@ -247,7 +252,7 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
                 }
                 for span in shown
             ],
-            "next": next_after(shown, more, lambda span: _SpanPlace(span.begin_ms)),
+            "next": next_after(shown, more, _place_of),
         }
 
     history = (HistoryBusy, HistoryUnreadable)

@@ -20,6 +20,7 @@ from sds_core.observer.incidents import (
     IncidentPlace,
 )
 from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.shown_verdicts import DAY_MS, ShownVerdict
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
@@ -28,6 +29,7 @@ from tests.support.snapshots import with_channels
 MakeSnapshot = Callable[..., Snapshot]
 MakeTotals = Callable[..., ChannelTotals]
 
+HOUR_MS = 3_600_000
 LONG = "x" * 5_000
 ODD = [f"{LONG}{n}" for n in range(3)] + ["", "a b?&=#", "日本\u202e", "two\nlines"]
 """Ids that are too long for an address, or have to be escaped there."""
@@ -185,6 +187,29 @@ def test_long_message_id_makes_no_long_address(
     client.get("/api/v1/incidents", params={"after": after})
     place = stage.asked[-1].after
     assert LONG < place.message_id < "y"
+
+
+def test_verdicts_of_a_moving_period_come_once(
+    client: httpx.Client, stage: Any, many: dict[str, ChannelTotals]
+) -> None:
+    """A minute passes between two pages, and the first period then begins later."""
+    until_ms = 30_000 * DAY_MS - 1
+    stage.shown = {
+        "c1": [
+            ShownVerdict(until_ms + 1 - n * HOUR_MS, verdict, verdict)
+            for n, verdict in ((30, "ok"), (24, "ok"), (9, "failing"), (4, "quiet"))
+        ]
+    }
+    found = []
+    parameters: dict[str, Any] = {"channel": "c1", "limit": 1}
+    for minute in range(4):
+        stage.shown_until_ms = until_ms + minute * 60_000
+        answer = client.get("/api/v1/verdicts", params=parameters).json()
+        found += [one["verdict"] for one in answer["verdicts"]]
+        parameters["after"] = answer["next"]
+        if answer["next"] is None:
+            break
+    assert found == ["ok", "failing", "quiet"]
 
 
 @pytest.mark.parametrize("kind", ["channels", "incidents", "taps"])
