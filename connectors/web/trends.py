@@ -134,7 +134,17 @@ def recent_trend(
         begin_ms, end_ms, step_ms = _span(first_event_ms, clock_ms, hours)
     elif rows:
         begin_ms, end_ms, step_ms = _span(rows[0]["minute"], clock_ms, hours)
-    return trend(table, rows, before, begin_ms=begin_ms, end_ms=end_ms, step_ms=step_ms)
+    first_ms = first_event_ms // MINUTE_MS * MINUTE_MS
+    has_other = any(row["minute"] < first_ms for row in (*earlier[-1:], *rows[:1]))
+    return trend(
+        table,
+        rows,
+        before,
+        begin_ms=begin_ms,
+        end_ms=end_ms,
+        step_ms=step_ms,
+        new_from_ms=first_ms if has_other else None,
+    )
 
 
 def _span(known_ms: int, clock_ms: int, hours: int) -> tuple[int, int, int]:
@@ -156,24 +166,29 @@ def trend(
     begin_ms: int,
     end_ms: int,
     step_ms: int,
+    new_from_ms: int | None = None,
 ) -> Trend:
     """Return the trend in the range [begin_ms, end_ms), Unix ms.
 
     `rows` are the rows of minutes that begin in the range, oldest first. The range's
     length is a multiple of `step_ms`. `before` has the figures before the first row;
-    None if they are unknown.
+    None if they are unknown. If a new checkpoint began after the first known figures,
+    `new_from_ms` is the start of its first minute.
     """
     growth: list[Growth | None] = [Growth() for _ in range(begin_ms, end_ms, step_ms)]
     for row in rows:
         index = (row["minute"] - begin_ms) // step_ms
         totals = Growth.of_row(table, row)
         known = growth[index]
+        if new_from_ms is not None and row["minute"] >= new_from_ms:
+            before, new_from_ms = Growth(), None
         if before is None or known is None:
             growth[index] = None
         else:
             known.update(totals)
             # On a new checkpoint, figures count from zero. If a figure is smaller than
-            # before, the checkpoint is new, and the row's figures are the growth.
+            # before, the checkpoint is new, and the row's figures are the growth. This
+            # finds earlier changes of the checkpoint, whose times are unknown.
             if all(totals[key] >= count for key, count in before.items()):
                 known.subtract(before)
         before = totals

@@ -126,6 +126,19 @@ def test_new_checkpoint_counts_from_zero() -> None:
     assert found.total["gaps_lost"] == 1
 
 
+@pytest.mark.parametrize("ago", [2 * HOUR_MS, 30 * MINUTE_MS])
+def test_busier_new_checkpoint_counts_from_zero(ago: int) -> None:
+    """Rows before its first event are of another, even if their figures are smaller."""
+    rows = [
+        row(END_MS - ago, messages=3),
+        row(END_MS - 4 * MINUTE_MS, messages=7, gaps_lost=1),
+        row(END_MS - MINUTE_MS, messages=9, gaps_lost=1),
+    ]
+    found = recent(rows, first_event_ms=END_MS - 4 * MINUTE_MS + 1)
+    assert messages(found)[-4:] == [7, 0, 0, 2]
+    assert found.total["gaps_lost"] == 1
+
+
 def test_figures_of_a_new_channel_are_all_growth() -> None:
     """There was nothing before its first event."""
     rows = [row(END_MS - 2 * MINUTE_MS, messages=3)]
