@@ -20,8 +20,9 @@ from sds_core.text import counted
 from sds_core.wire import UndecodableFrame, decode
 from streaming.cli.actions.window_ends import find_ends
 from streaming.cli.exit_codes import Failed
+from streaming.cli.log import logger
 from streaming.cli.output import note_written, with_progress
-from streaming.cli.signals import end_requested
+from streaming.cli.signals import EndedBySignal, end_requested
 from streaming.settings import Window
 
 
@@ -30,14 +31,15 @@ def export(
 ) -> None:
     """Write the heartbeats and the channels' records in a window to a file.
 
-    If the export fails, no file is written.
+    If the export fails or a signal comes, no file is written.
 
     Raises:
-        click.ClickException: The file cannot be written, a signal came, or Kafka
-            deleted records before they were read.
+        click.ClickException: The file cannot be written, or Kafka deleted records
+            before they were read.
+        EndedBySignal: A signal came.
     """
     with closing(TopicOffsets(kafka)) as offsets, end_requested() as ending:
-        records = _until_ended(_records(kafka, offsets, window), ending)
+        records = _until_ended(_records(kafka, offsets, window), ending, file)
         wanted = with_progress(_of_channels(records, channels))
         try:
             written = write_records(wanted, file)
@@ -59,14 +61,14 @@ def export(
 
 
 def _until_ended(
-    records: Iterable[RawRecord], ending: threading.Event
+    records: Iterable[RawRecord], ending: threading.Event, file: Path
 ) -> Iterator[RawRecord]:
     for record in records:
         if ending.is_set():
-            message = (
-                "the command was stopped before the last record, so no file is written"
+            logger.error(
+                "a signal came before the last record: %s is not written", file
             )
-            raise Failed(message)
+            raise EndedBySignal
         yield record
 
 

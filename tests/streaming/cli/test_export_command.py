@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -110,6 +112,29 @@ def test_unwritable_file_is_an_error_in_one_line(
     result = export(topic, tmp_path / "none" / "frames.jsonl")
     assert result.exit_code == 4
     assert "cannot be written: No such file or directory" in result.output
+
+
+def test_signal_ends_an_export_that_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With code 0, and the file that was there stays."""
+
+    def records(*_: object) -> Iterator[RawRecord]:
+        yield RawRecord(0, 0, 1_000, b"a", b"1", ())
+        signal.raise_signal(signal.SIGTERM)
+        yield RawRecord(0, 1, 2_000, b"a", b"2", ())
+
+    monkeypatch.setattr("streaming.cli.actions.export._records", records)
+    file = tmp_path / "out.jsonl"
+    file.write_text("earlier")
+    arguments = ["--bootstrap", "127.0.0.1:1", str(file)]
+    result = CliRunner().invoke(command, arguments)
+    assert (result.exit_code, result.output) == (0, "")
+    assert caplog.messages == [
+        f"a signal came before the last record: {file} is not written"
+    ]
+    assert file.read_text() == "earlier"
+    assert list(tmp_path.iterdir()) == [file]
 
 
 def test_a_window_that_ends_before_it_begins_is_wrong_use(tmp_path: Path) -> None:
