@@ -10,7 +10,13 @@ from dashboards import GROUPS
 from dashboards import thresholds as at
 from dashboards.rules.alert import Alert, Severity, Subject, graded
 from dashboards.rules.pace import LIFE, Pace
-from dashboards.rules.promql import growth, shown, summed, unmuted_blind
+from dashboards.rules.promql import (
+    ALL_GROUPS_LABELLED,
+    growth,
+    shown,
+    summed,
+    unmuted_blind,
+)
 from dashboards.rules.recording import GROUP_BLIND
 
 _alert = partial(Alert, subject=Subject.GROUP, dashboard=GROUPS)
@@ -19,6 +25,7 @@ _VIEWS = "mvds_group"
 """Prefix of the metrics about the settings of groups."""
 
 _shown = partial(shown, views=_VIEWS)
+_growth = partial(growth, all_labelled=ALL_GROUPS_LABELLED)
 
 
 def group_alerts(pace: Pace) -> Iterator[Alert]:
@@ -39,7 +46,7 @@ def group_alerts(pace: Pace) -> Iterator[Alert]:
             "receiver were not acknowledged by the deadline. Pairs whose receiver sent "
             "nothing do not count.",
         )
-    unanswered = growth("mvds_unanswered_requests_total", at.UNANSWERED_WINDOW, pace)
+    unanswered = _growth("mvds_unanswered_requests_total", at.UNANSWERED_WINDOW, pace)
     yield _alert(
         "MvdsRequestsUnanswered",
         Severity.WARNING,
@@ -65,7 +72,7 @@ def group_alerts(pace: Pace) -> Iterator[Alert]:
             subject=Subject.TAP,
             dashboard=GROUPS,
         )
-    evicted = growth("mvds_remembered_evicted_total", at.EVICTION_WINDOW, pace)
+    evicted = _growth("mvds_remembered_evicted_total", at.EVICTION_WINDOW, pace)
     yield _alert(
         "MvdsMemoryEvicted",
         Severity.WARNING,

@@ -21,6 +21,9 @@ ALL_LABELLED = "job:sds_channels_labelled:all"
 """This series is 1 while every channel has a label of its own, else 0. The series is
 absent until the monitor exports `sds_channels`."""
 
+ALL_GROUPS_LABELLED = "job:mvds_groups_labelled:all"
+"""As `ALL_LABELLED`, for groups, which have a cardinality limit of their own."""
+
 _PLACE = ("instance", "pod")
 """Labels that change when a monitor moves to another host."""
 
@@ -67,7 +70,12 @@ def unmuted_blind(views: str = "sds_channel") -> str:
 
 
 def growth(
-    figure: str, window: timedelta, pace: Pace, *, may_fall: bool = False
+    figure: str,
+    window: timedelta,
+    pace: Pace,
+    *,
+    may_fall: bool = False,
+    all_labelled: str = ALL_LABELLED,
 ) -> str:
     """Return PromQL for the exact growth of a counter or gauge within a window.
 
@@ -82,7 +90,8 @@ def growth(
       new, the base is 0.
     - If the subject is older than the series, the base is the lowest value in the
       window. For example, Prometheus scrapes the monitor for the first time, or the
-      channel got a label.
+      channel got a label. For figures of groups, `all_labelled` must be
+      `ALL_GROUPS_LABELLED`.
     - If the counter restarted, the base is also the lowest value in the window. With
       `may_fall`, the same applies if the figure fell below the last value before the
       window.
@@ -96,7 +105,7 @@ def growth(
         f"{now}\n- (\n"
         f"{before} <= {lowest if may_fall else now}\n"
         f"or (0 * {lowest} unless {before} "
-        f"and on (job) min_over_time({ALL_LABELLED}{earlier}) == 1)\n"
+        f"and on (job) min_over_time({all_labelled}{earlier}) == 1)\n"
         f"or {lowest}\n)"
     )
 

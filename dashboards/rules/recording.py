@@ -14,6 +14,7 @@ from typing import Any
 
 from dashboards.rules.pace import LIFE, Pace
 from dashboards.rules.promql import (
+    ALL_GROUPS_LABELLED,
     ALL_LABELLED,
     all_blind,
     latest,
@@ -82,16 +83,18 @@ WINDOWS = sorted({w for burn in BURN_RATES for w in (burn.long, burn.short)} - {
 def recording_file(pace: Pace) -> dict[str, Any]:
     """Return the file of recording rules."""
     # At startup, the monitor exports `sds_monitor_dropped_label_channels` earlier than
-    # `sds_channels`. The first rule has no result until both metrics exist.
-    unlabelled = latest("sds_monitor_dropped_label_channels")
-    primed = latest("sds_channels", "verdict")
+    # `sds_channels`. The first rule has no result until both metrics exist. The same
+    # holds for groups.
+    channels = _all_labelled("sds_monitor_dropped_label_channels", "sds_channels")
+    groups = _all_labelled("sds_monitor_dropped_label_groups", "mvds_groups")
     blind = latest('mvds_group_verdict{verdict="blind"}', "verdict")
     any_blind = f"{all_blind('mvds_group')} > bool 0"
     other = f'label_replace({any_blind}, "channel", "other", "", "")'
     lost = latest('sds_dependency_gaps_closed_total{outcome="lost"}', "outcome")
     retracted = latest("sds_dependency_losses_retracted_total")
     rules = [
-        _rule(ALL_LABELLED, f"{unlabelled} == bool 0\nand {primed}"),
+        _rule(ALL_LABELLED, channels),
+        _rule(ALL_GROUPS_LABELLED, groups),
         _rule(BLIND, unmuted_blind()),
         _rule(GROUP_BLIND, f"{blind}\nor\n{other}"),
         _rule(NET_LOSSES, f"{lost}\n- {retracted}"),
@@ -110,6 +113,10 @@ def recording_file(pace: Pace) -> dict[str, Any]:
 
 def _rule(name: str, expression: str) -> dict[str, str]:
     return {"record": name, "expr": expression}
+
+
+def _all_labelled(unlabelled: str, views: str) -> str:
+    return f"{latest(unlabelled)} == bool 0\nand {latest(views, 'verdict')}"
 
 
 def _deliveries(window: str) -> tuple[str, str]:
