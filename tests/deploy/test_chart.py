@@ -386,6 +386,31 @@ def test_executors_have_the_files_of_the_driver() -> None:
 
 @pytest.mark.long
 @FOR_HELM
+def test_spark_gets_numbers_as_they_are_given(tmp_path: Path) -> None:
+    """A template prints large ones as 1.2e+06, with which no Spark starts."""
+    given = tmp_path / "values.yaml"
+    given.write_text(
+        "monitor:\n  spark:\n    spark.network.timeout: 1200000\n"
+        "    spark.memory.fraction: 0.5\n    spark.speculation: false\n"
+        '    spark.driver.extraJavaOptions: -Da="<b>"\n'
+    )
+    done = helm("template", "sds-monitor", str(CHART), "--values", str(given))
+    assert done.returncode == 0, done.stderr
+    (found,) = (
+        o
+        for o in yaml.safe_load_all(done.stdout)
+        if o["kind"] == "ConfigMap" and o["metadata"]["name"] == "sds-monitor"
+    )
+    assert found["data"]["spark-defaults.conf"].splitlines() == [
+        'spark.driver.extraJavaOptions -Da="<b>"',
+        "spark.memory.fraction 0.5",
+        "spark.network.timeout 1200000",
+        "spark.speculation false",
+    ]
+
+
+@pytest.mark.long
+@FOR_HELM
 def test_image_is_that_of_this_version() -> None:
     """For driver and executors; it is made from the image of docker-compose.yml."""
     container, spark = rendered(EXECUTORS).container("sds-monitor"), spark_of(EXECUTORS)
