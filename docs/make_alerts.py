@@ -45,7 +45,8 @@ _BEHAVIOUR = """\
   `SdsMonitorKafkaAway` compares the time of Kafka's last answer, by the monitor's clock, with the clock of Prometheus.
 - Use a separate Prometheus job for each monitor: in one job, two monitors look like one monitor that moved to another address and kept its figures.
 - If Prometheus cannot reach the monitor for a day or less, alerts count the events of the outage afterwards.
-  Only alerts on [error budgets](#objectives) ignore the events of an outage of more than five minutes.
+  Only two groups of alerts ignore events of an outage:
+  alerts on [error budgets](#objectives) if the outage took more than five minutes, and `SdsRepairExpiring`, `SdsRedundantRepairStorm`, `MvdsMessagesUnacknowledged` and `SdsMirrorLosing` if it took more than an hour.
   When Prometheus sees a monitor or channel for the first time, figures from before this moment cause no alert.
 - The channel `other`, which sums all channels beyond the [cardinality limit](glossary.md), does not count findings that taps may have caused, but counts findings of muted channels.
 - The rules are tested with Debian's Prometheus 2.42; `docker-compose.yml` runs Prometheus 3.
