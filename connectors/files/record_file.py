@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from connectors.files.record_lines import BadLine, format_line, parse_line
-from connectors.storage.disk import replacing
+from connectors.storage.disk import remove_abandoned, replacing
 from sds_core.observer.record import RawRecord
 
 _MAX_LINE_BYTES = 80 * 1024 * 1024
@@ -71,11 +71,12 @@ def write_records(records: Iterable[RawRecord], path: Path) -> int:
 
     The file appears, or replaces an older file, only when it is complete. A device or a
     pipe gets the records as they come. A file whose name ends in `.xz` or `.gz` is
-    compressed.
+    compressed. What killed processes left in the directory is removed.
 
     Raises:
         OSError: The file cannot be written.
     """
+    remove_abandoned(path)
     written = 0
     with replacing(path) as file, _packed(file, path) as lines:
         for record in records:

@@ -11,6 +11,7 @@ import errno
 import fcntl
 import io
 import os
+import re
 import secrets
 import sqlite3
 import stat
@@ -32,6 +33,12 @@ REMEDIES: Mapping[int, str] = MappingProxyType(
 _WRITTEN_AFTER_NS = 120 * 1_000_000_000
 """Time after which written data counts as being on the disk. The kernel usually writes
 data to the disk within 30 s."""
+
+_UNFINISHED = re.compile(r"\.sds-monitor-[0-9a-f]{16}")
+"""Name of a file that is not finished."""
+
+_ABANDONED_AFTER_NS = 3_600 * 1_000_000_000
+"""Time after which an unlocked file that did not change counts as abandoned."""
 
 _LEAST_FREE_BYTES = 256 * 1024
 """Free space that SQLite needs to create the file that readers of a database share."""
@@ -168,7 +175,8 @@ def replacing(path: Path, unfinished: Path | None = None) -> Iterator[BinaryIO]:
     `path` stays unchanged. If the block raises an error, the new file is removed, and
     `path` stays unchanged. If `path` is a symbolic link, it stays a link, and the file
     to which it leads is replaced. If `path` is special, the block writes to it
-    directly; see `is_special`.
+    directly; see `is_special`. If the process is killed, the new file is left behind;
+    see `remove_abandoned`.
 
     If only one process at a time writes to the directory, `unfinished` can be the path
     of the new file. The next call then overwrites what a killed process left. Both
@@ -186,6 +194,9 @@ def replacing(path: Path, unfinished: Path | None = None) -> Iterator[BinaryIO]:
         unfinished = target.with_name(f".sds-monitor-{secrets.token_hex(8)}")
     try:
         with io.BufferedWriter(_NamedFile(unfinished, path)) as file:
+            # Some file systems have no locks.
+            with suppress(OSError):
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield file
             file.flush()
             with _errors_of(path):
@@ -197,6 +208,37 @@ def replacing(path: Path, unfinished: Path | None = None) -> Iterator[BinaryIO]:
         with suppress(OSError):
             unfinished.unlink()
         raise
+
+
+def remove_abandoned(path: Path) -> None:
+    """Remove new files that killed processes left in the directory of a file.
+
+    Files that `replacing` creates for `path` are in this directory. A file is removed
+    only if no process holds its lock, and if it has not changed for an hour, because
+    some file systems have no locks. If a file cannot be removed, it stays.
+    """
+    if is_special(path):
+        return
+    with suppress(OSError):
+        directory = Path(os.path.realpath(path)).parent
+        for name in filter(_UNFINISHED.fullmatch, os.listdir(directory)):
+            with suppress(OSError):
+                _remove_if_abandoned(directory / name)
+
+
+def _remove_if_abandoned(path: Path) -> None:
+    # Other users may have put something else at the path: a pipe would block the call.
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+    descriptor = os.open(path, flags)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        found = os.fstat(descriptor)
+        if stat.S_ISREG(found.st_mode) and (
+            time.time_ns() - found.st_mtime_ns > _ABANDONED_AFTER_NS
+        ):
+            path.unlink()
+    finally:
+        os.close(descriptor)
 
 
 class _NamedFile(io.FileIO):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import lzma
+import os
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from connectors.files.record_file import UnreadableFile, read_records, write_records
 from connectors.files.record_lines import format_line, parse_line
+from connectors.storage.disk import replacing
 from sds_core.observer.record import RawRecord, header_name
 
 INT64 = {"min_value": -(2**63), "max_value": 2**63 - 1}
@@ -77,6 +79,45 @@ def test_suffix_decides_the_compression(tmp_path: Path, name: str) -> None:
     assert list(tmp_path.iterdir()) == [path]
     packed = len(b"".join(map(format_line, many))) > path.stat().st_size
     assert packed == (name != "frames.jsonl")
+
+
+def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
+    """But nothing that a process still writes, and no file of others."""
+    target, link = tmp_path / "new.jsonl", tmp_path / f".sds-monitor-{'c' * 16}"
+    link.symlink_to(tmp_path / "elsewhere")
+    names = {
+        "abandoned": f".sds-monitor-{'0' * 16}",
+        "young": f".sds-monitor-{'1' * 16}",
+        "of others": ".sds-monitor-state",
+        "elsewhere": "elsewhere",
+    }
+    for what, name in names.items():
+        (tmp_path / name).write_text(what)
+        if what != "young":
+            os.utime(tmp_path / name, (0, 0))
+    with replacing(tmp_path / "slow.jsonl") as slow:
+        (writing,) = {one.name for one in tmp_path.iterdir()} - {
+            *names.values(),
+            link.name,
+        }
+        os.utime(tmp_path / writing, (0, 0))
+        write_records([], target)
+        slow.write(b"in the end")
+    assert (tmp_path / "slow.jsonl").read_bytes() == b"in the end"
+    left = {*names.values(), link.name, target.name, "slow.jsonl"}
+    assert {one.name for one in tmp_path.iterdir()} == left - {names["abandoned"]}
+
+
+def test_nothing_is_removed_beside_a_pipe(tmp_path: Path) -> None:
+    """Such as in /dev, if records go to standard output."""
+    beside, pipe = tmp_path / f".sds-monitor-{'0' * 16}", tmp_path / "pipe"
+    beside.touch()
+    os.utime(beside, (0, 0))
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_records([], pipe)
+    os.close(reader)
+    assert beside.exists()
 
 
 def test_unfinished_file_does_not_appear(tmp_path: Path) -> None:
