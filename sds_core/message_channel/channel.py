@@ -345,22 +345,29 @@ class MessageChannel(ParticipantView):
             changes: Results of `take_changes`, in order. Changes that the snapshot
                 contains are skipped.
             random: See `MessageChannel`.
-            profile: The participant's profile; it must fit the snapshot (see
-                `snapshot.check_fit`).
+            profile: The participant's profile; it must fit the snapshot, and the state
+                after the changes (see `snapshot.check_fit`).
             was_off: Whether the first call extends the waits for missing messages,
                 because the process was off. If False, only `resume` extends them.
 
         Raises:
             SnapshotError: The blob or a change is invalid, a change is missing, or the
-                profile does not fit the blob.
+                profile does not fit the stored state.
         """
         state = snapshot.SEAL.unpack(blob)
         snapshot.check_fit(state, profile)
+        # A call has other results under other options, so the changes are repeated
+        # under the options that they were made under.
+        made_under = state.profile or profile
         self = cls.__new__(cls)
         try:
-            self._set_up(snapshot.restored(state, profile, random), random)
+            self._set_up(snapshot.restored(state, made_under, random), random)
             for one in changes:
                 self._repeat(change_records.SEAL.unpack(one))
+            if made_under != profile:
+                state = snapshot.state_of(self._parts)
+                snapshot.check_fit(state, profile)
+                self._set_up(snapshot.restored(state, profile, random), random)
         except WireError as error:
             raise SnapshotError(str(error)) from error
         self._plan()

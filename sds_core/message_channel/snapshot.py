@@ -54,7 +54,8 @@ FREE: Final = frozenset(
 )
 """Profile options that may change at a restart.
 
-The stored state must be within the limits of the new values.
+The stored state must be within the limits of the new values. They apply after the
+stored changes were repeated.
 """
 
 
@@ -85,7 +86,10 @@ class WaitingState(msgspec.Struct, array_like=True):
 
 
 class State(msgspec.Struct, array_like=True, kw_only=True):
-    """The whole state of a participant; each list is in the order of its buffer."""
+    """The whole state of a participant; each list is in the order of its buffer.
+
+    In snapshots of version 1.1.0 or earlier, `profile` is None.
+    """
 
     channel_id: str
     participant_id: str
@@ -115,6 +119,7 @@ class State(msgspec.Struct, array_like=True, kw_only=True):
     forgotten_lamports: list[int] | None = None
     horizon: tuple[int, str] | None = None
     received: int | None = None
+    profile: Profile | None = None
 
 
 SEAL = Seal(VERSION, State, SnapshotError)
@@ -153,6 +158,7 @@ def state_of(parts: Parts) -> State:
         forgotten_lamports=list(parts.log.forgotten.values()),
         horizon=parts.log.horizon,
         received=incoming.received,
+        profile=parts.profile,
     )
 
 

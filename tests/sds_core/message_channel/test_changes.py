@@ -13,8 +13,10 @@ from sds_core.message_channel import (
     Profile,
     SnapshotError,
     Step,
+    snapshot,
 )
 from sds_core.message_channel.changes import SEAL, VERSION
+from sds_core.message_channel.profile import AfterRequest
 from sds_core.wire import Dialect
 from tests.support.frames import MINUTE, SECOND, START_MS, FrameFactory, value_of
 from tests.support.message_channel.lossy_network import (
@@ -285,6 +287,62 @@ class TestPauses:
         one.channel.note_retrieval_hint("late", HINT)
         one.assert_whole()
         assert state(one.restored()).last_ms == START_MS + MINUTE
+
+
+class TestOtherOptions:
+    """Options that may change at a restart do not change what happened before it."""
+
+    def test_waiting_messages_are_not_delivered_by_the_restore(self) -> None:
+        """The application would never get their events."""
+        one = recorded()
+        for message_id in "abc":
+            receive(one.channel, FRAMES.content(message_id, "bob", history=["x"]))
+        small = replace(SPEC, incoming_limit=1)
+        with pytest.raises(SnapshotError, match="needs incoming_limit >= 3"):
+            one.restored(small)
+        events = receive(one.channel, FRAMES.content("x", "bob"))
+        assert len(of_type(events, Delivered)) == 4
+        assert set(one.restored(small).log) == {"x", "a", "b", "c"}
+
+    def test_delivered_message_is_not_delivered_again(self) -> None:
+        """Also if a new limit would have refused its frame."""
+        one = recorded()
+        value = value_of(FRAMES.content("m" * 65, "bob"))
+        one.channel.receive(value, START_MS)
+        with pytest.raises(SnapshotError, match="needs id_limit >= 65"):
+            one.restored(replace(SPEC, id_limit=64))
+        receive(one.channel, FRAMES.sync("bob", history=["a", "b", "c"]))
+        again = one.restored(replace(SPEC, history_limit=2))
+        assert [entry.message_id for entry in again.missing] == ["a", "b", "c"]
+
+    @pytest.mark.parametrize("after_request", AfterRequest)
+    def test_request_that_was_sent_twice_is_restored(
+        self, after_request: AfterRequest
+    ) -> None:
+        """A frame of ours carried it, and the buffer would no longer have it."""
+        one = recorded(replace(SPEC, after_request=AfterRequest.ASK_AGAIN))
+        history = [("x", "bob")]
+        receive(one.channel, FRAMES.content("late", "bob", history=history))
+        now_ms = START_MS
+        for _ in range(2):
+            now_ms += 2 * SPEC.t_max_ms
+            one.channel.sweep_incoming(now_ms)
+            one.channel.send(b"hi", now_ms + SPEC.t_max_ms)
+        profile = replace(SPEC, after_request=after_request)
+        again = one.restored(profile)
+        assert again.profile == profile
+        assert state(again).requests == state(one.channel).requests
+
+    def test_snapshot_of_an_older_version_takes_the_new_options(self) -> None:
+        """It does not say which options it was made under."""
+        one = recorded()
+        stored = snapshot.SEAL.unpack(one.snapshot)
+        stored.profile = None
+        one.snapshot = snapshot.SEAL.pack(stored)
+        receive(one.channel, FRAMES.content("m", "bob"))
+        profile = replace(SPEC, log_limit=5)
+        assert one.restored(profile).profile == profile
+        assert one.restored(profile).log == ("m",)
 
 
 class TestStoredRecords:

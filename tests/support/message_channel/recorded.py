@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from sds_core.message_channel import MessageChannel
+from sds_core.message_channel import MessageChannel, Profile
 from tests.support.message_channel.repair_steps import state
 
 
@@ -17,14 +17,14 @@ class Recorded:
         self.snapshot = channel.snapshot()
         self.changes: list[bytes] = []
 
-    def restored(self) -> MessageChannel:
+    def restored(self, profile: Profile | None = None) -> MessageChannel:
         """The participant after a sudden end, with other random numbers."""
         self.changes += self.channel.take_changes()
         return MessageChannel.restore(
             self.snapshot,
             changes=self.changes,
             random=Random("other"),
-            profile=self.channel.profile,
+            profile=profile or self.channel.profile,
         )
 
     def assert_whole(self) -> None:
