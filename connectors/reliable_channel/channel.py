@@ -151,7 +151,7 @@ async def create_reliable_channel(
         )
         machine = StoredChannel.open(storage, create, restore)
         unconfirmed = machine.unconfirmed
-        machine.apply(Restarted(), clock(), while_emitting=True)
+        machine.apply(Restarted(options), clock(), while_emitting=True)
     channel = ReliableChannel(
         waku_node, machine, content_topic, clock, unconfirmed, node_timeout_s
     )
@@ -247,8 +247,6 @@ class ReliableChannel:
         """
         begins = not self.is_started()
         if begins:
-            unconfirmed, self._unconfirmed = self._unconfirmed, []
-            self._emit(unconfirmed)
             self._apply(Start())
             self._subscription = Subscription(self._node, self._content_topic, self)
             self._opening = self._calls.run(self._open(self._subscription))
@@ -366,7 +364,12 @@ class ReliableChannel:
             raise
         self._calls.begin(output)
         self._plan()
-        self._emit(output.events)
+        events = output.events
+        if isinstance(event, Start):
+            # Only now, handlers of the events from before the restart may call `send`.
+            unconfirmed, self._unconfirmed = self._unconfirmed, []
+            events = unconfirmed + events
+        self._emit(events)
         return output
 
     def _machine_apply(self, event: Input) -> Output:

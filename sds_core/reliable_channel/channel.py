@@ -361,9 +361,9 @@ class ReliableChannelCore:
                 self._fetching.start(now_ms)
             case Stop():
                 self._stop()
-            case Restarted():
+            case Restarted(options):
                 self._stop()
-                self._change_options()
+                self._change_options(options or self._options_after_restart)
                 self._participant.resume(now_ms)
                 self._outward.requeue()
                 self._assembly.touch(now_ms)
@@ -393,9 +393,7 @@ class ReliableChannelCore:
         self._outward.is_online = False
         self._fetching.stop()
 
-    def _change_options(self) -> None:
-        """Apply the options that were given to `restore`."""
-        options = self._options_after_restart
+    def _change_options(self, options: ReliableChannelOptions) -> None:
         if options != self._options:
             state = self._state(b"")
             self._load(state, self._pubsub_topic, options, self._encryption)

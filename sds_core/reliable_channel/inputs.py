@@ -9,6 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from sds_core.reliable_channel.events import SendError
+from sds_core.reliable_channel.options import ReliableChannelOptions
 from sds_core.waku import WakuMessage
 
 
@@ -113,7 +114,15 @@ class Advance(_Input, frozen=True):
 
 
 class Restarted(_Input, frozen=True):
-    """The process ended without `Stop`. A new process resumes the stored channel."""
+    """The process ended without `Stop`. A new process resumes the stored channel.
+
+    Attributes:
+        options: Options that apply from this input on; None for the options that were
+            given to `ReliableChannelCore.restore`. A replay of the inputs after this
+            one needs the options.
+    """
+
+    options: ReliableChannelOptions | None = None
 
 
 Input = (

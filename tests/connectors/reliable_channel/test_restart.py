@@ -109,3 +109,45 @@ def test_message_behind_the_one_that_was_being_received_is_not_lost(
         await bob.stop()
 
     asyncio.run(run())
+
+
+def test_reply_to_a_message_that_comes_again_is_sent() -> None:
+    """The channel is started when the handler calls it, as at any other message."""
+
+    async def run() -> None:
+        node = MemoryNode()
+        disk = await killed_between_two_events(node, replies=False)
+        alice = await create_reliable_channel(node, CHANNEL, "eve", TOPIC, OPTIONS)
+        replies: list[bytes] = []
+        alice.on("message-received", lambda event: replies.append(event.payload))
+        bob = await create_reliable_channel(
+            node, CHANNEL, "bob", TOPIC, STOPPED, storage=disk
+        )
+        left: list[Disk] = []
+
+        def reply(event: MessageReceived) -> None:
+            bob.send(b"re: " + event.payload)
+            left.append(disk.copy())
+
+        bob.on("message-received", reply)
+        await bob.start()
+        await until([b"re: one", b"re: two"], replies)
+        await bob.stop()
+        await alice.stop()
+        # A kill between the two replies loses neither the reply nor the message after
+        # it, even if the options change once more.
+        again = await create_reliable_channel(
+            MemoryNode(),
+            CHANNEL,
+            "bob",
+            TOPIC,
+            replace(STOPPED, segmentation=None),
+            storage=left[0],
+        )
+        received: list[bytes] = []
+        again.on("message-received", lambda event: received.append(event.payload))
+        await again.start()
+        assert received == [b"one", b"two"]
+        await again.stop()
+
+    asyncio.run(run())

@@ -163,6 +163,21 @@ def test_other_options_apply_from_the_restart_on(
     storage.close()
 
 
+def test_options_of_each_restart_are_replayed(tmp_path: Path) -> None:
+    """A second restart may have others, before a state was stored."""
+    path = tmp_path / "alice.sqlite"
+    storage, _ = opened(path)
+    storage.close()
+    changed = replace(LIMITED, segmentation=None)
+    storage, again = opened(path, changed)
+    for one in (Restarted(changed), Start(), Send(bytes(900))):
+        again.apply(one, START_MS, while_emitting=True)
+    storage.close()
+    storage, third = opened(path)
+    assert third.core.snapshot() == again.core.snapshot()
+    storage.close()
+
+
 def test_options_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     """Before the application starts with them."""
     path = tmp_path / "alice.sqlite"
