@@ -89,9 +89,6 @@ class Node:
     def __init__(self, peer_id: bytes, options: Options | None = None) -> None:
         self.peer_id = peer_id
         self._state = NodeState(options or Options())
-        # Events of calls that do not return their events, such as `append`. The next
-        # `tick` or `receive` returns these events.
-        self._events: list[Event] = []
 
     @property
     def options(self) -> Options:
@@ -178,6 +175,8 @@ class Node:
         Deployed nodes use Unix seconds as the timestamp. An ephemeral message is sent
         once, without an OFFER, and is not acknowledged.
 
+        If the store is now too full, the next `tick` drops the oldest messages.
+
         Raises:
             UnknownGroup: The node is not in the group.
             MessageExists: The group already has a message with this timestamp and body.
@@ -208,7 +207,6 @@ class Node:
             state.put(
                 peer, new_id, RecordType.MESSAGE if is_batch else RecordType.OFFER
             )
-        state.drop_surplus(self._events)
         return new_id
 
     def peer_online(self, peer: bytes) -> None:
@@ -222,17 +220,14 @@ class Node:
                 self._state.records.put(replace(record, send_epoch=next_epoch))
 
     def tick(self) -> Step:
-        """Begin the next epoch; return the payloads to send, and events.
-
-        The events include those of earlier calls that do not return their events, such
-        as `append`.
-        """
+        """Begin the next epoch; return the payloads to send, and events."""
         self._state.epoch += 1
         self._state.log.mark_epoch()
         self._state.request_late()
-        events = self._take_events()
-        # After a restart with other options, messages may exceed limits. They are not
-        # dropped by `restore`, because `take_changes` would not return these changes.
+        events: list[Event] = []
+        # `append` and `restore` leave this to `tick`, because they return no events. If
+        # they dropped or delivered a message, this change could be stored, but the
+        # event could be lost at the end of the process.
         self._state.drop_surplus(events)
         return Step(payloads_of_epoch(self._state, events), events)
 
@@ -242,7 +237,7 @@ class Node:
         The next payload to this peer contains the answers. If the peer is in none of
         the node's groups, the payload is refused.
         """
-        events = self._take_events()
+        events: list[Event] = []
         if self._state.groups.has_peer(sender):
             Reception(self._state, sender, events).take(payload)
         else:
@@ -274,7 +269,3 @@ class Node:
         node = cls(peer_id, options)
         node._state.load(state)
         return node
-
-    def _take_events(self) -> list[Event]:
-        events, self._events = self._events, []
-        return events

@@ -196,6 +196,16 @@ class TestConsistent:
         found = bodies(take(restored, FIRST))
         assert found == [b"first", b"second", b"third"]
 
+    def test_call_without_events_delivers_nothing(self) -> None:
+        """A process that ends after it would never tell its application."""
+        _, bob = pair(CONSISTENT)
+        take(bob, SECOND)
+        restored = Node.restore(b"bob", bob.snapshot(), EVENTUAL)
+        restored.append(GROUP, b"own", 1)
+        assert not restored.is_delivered(message_id(SECOND))
+        again = Node.restore(b"bob", restored.snapshot(), EVENTUAL)
+        assert bodies(again.tick().events) == [b"second"]
+
     @pytest.mark.parametrize(
         ("options", "delivered"),
         [
