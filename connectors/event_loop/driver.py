@@ -8,12 +8,17 @@ async with ChannelDriver(channel, broadcast=…, on_event=…, store=…) as dri
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from sds_core.message_channel import Broadcast, Event, MessageChannel, Sent, Step
+
+_log = logging.getLogger("sds-monitor")
+
+_Event = TypeVar("_Event")
 
 
 def unix_ms() -> int:
@@ -33,6 +38,26 @@ class NotStored(RuntimeError):
             "the driver ended, because a change could not be stored: restore the "
             "participant from the stored state"
         )
+
+
+def pass_on(events: Iterable[_Event], on_event: Callable[[_Event], None]) -> None:
+    """Call `on_event` for each event, even if it raises errors for others.
+
+    The state already has the changes of all events, so an event that is not passed on
+    never comes again. The first error is raised at the end, and further ones are
+    logged.
+    """
+    first: Exception | None = None
+    for event in events:
+        try:
+            on_event(event)
+        except Exception as error:
+            if first is None:
+                first = error
+            else:
+                _log.exception("the handler of events failed again")
+    if first is not None:
+        raise first
 
 
 class Driver:
@@ -109,7 +134,9 @@ class ChannelDriver(Driver):
         broadcast: Sends one frame to all participants. If `broadcast` raises an error
             during a call of the driver, this call raises the error. At a deadline, the
             error ends the driver (see `wait_closed`).
-        on_event: Takes one event.
+        on_event: Takes one event. If `on_event` raises an error, the driver first
+            passes on the other events and the frames of the call. It then raises the
+            error, as for `broadcast`.
         store: Stores the participant's changes, for example `ParticipantStore.append`.
             If `store` raises an error, all later calls of the driver raise `NotStored`.
         clock_ms: Returns the time, Unix ms. If the clock is set back, the driver's time
@@ -202,12 +229,13 @@ class ChannelDriver(Driver):
     async def _perform(self, step: Step) -> None:
         self._deadline_moved.set()
         self._keep(lambda: self._store(self._participant))
-        for event in step.events:
-            self._on_event(event)
-        if step.broadcasts:
-            async with self._sending:
-                for broadcast in step.broadcasts:
-                    await self._broadcast(broadcast)
+        try:
+            pass_on(step.events, self._on_event)
+        finally:
+            if step.broadcasts:
+                async with self._sending:
+                    for broadcast in step.broadcasts:
+                        await self._broadcast(broadcast)
 
     def _now_ms(self) -> int:
         # The times that the participant gets must not decrease.

@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 
-from connectors.event_loop.driver import Driver
+from connectors.event_loop.driver import Driver, pass_on
 from sds_core.mvds.changes import Storage
 from sds_core.mvds.events import Event
 from sds_core.mvds.node import Node
@@ -45,8 +45,9 @@ class NodeDriver(Driver):
     Args:
         node: The node; other code may only read it and change its groups.
         send: Sends the bytes of one payload to a peer.
-        on_event: Takes one event. If `on_event` raises an error during a call of the
-            driver, this call raises the error. At the start of an epoch, the error ends
+        on_event: Takes one event. If `on_event` raises an error, the driver first
+            passes on the other events. If this happens during a call of the driver,
+            this call then raises the error. At the start of an epoch, the error ends
             the driver (see `wait_closed`).
         storage: Stores the changes of the node. None: the node is not stored. If the
             storage raises an error, all later calls of the driver raise
@@ -158,8 +159,7 @@ class NodeDriver(Driver):
 
     def _take(self, events: Iterable[Event]) -> None:
         self._store()
-        for event in events:
-            self._on_event(event)
+        pass_on(events, self._on_event)
 
     @property
     def _node(self) -> Node:

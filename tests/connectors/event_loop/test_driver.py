@@ -16,11 +16,13 @@ from sds_core.message_channel import (
     Acknowledged,
     Broadcast,
     Cause,
+    Delivered,
     EmptyContent,
     EphemeralReceived,
     Event,
     MessageChannel,
     Profile,
+    Sent,
     SyncSent,
 )
 from sds_core.message_channel.changes import SEAL, Call
@@ -351,3 +353,38 @@ def test_error_of_the_transport_at_a_deadline_is_raised(leave: str) -> None:
 
     with pytest.raises(ConnectionError):
         asyncio.run(wait())
+
+
+def test_error_of_a_handler_keeps_no_other_event_from_the_application() -> None:
+    """The participant has delivered them, so they never come again."""
+    delivered: list[str] = []
+    sent: list[Broadcast] = []
+
+    async def broadcast(one: Broadcast) -> None:
+        sent.append(one)
+
+    def take(event: Event) -> None:
+        if isinstance(event, Delivered):
+            delivered.append(event.message_id)
+            raise KeyError(event.message_id)
+        if isinstance(event, Sent):
+            raise KeyError(event.message_id)
+
+    async def run() -> None:
+        channel = MessageChannel(
+            CHANNEL, "alice", now_ms=unix_ms(), random=Random(1), profile=SLOW
+        )
+        frames = FrameFactory(CHANNEL)
+        async with ChannelDriver(channel, broadcast=broadcast, on_event=take) as driver:
+            for number in range(3):
+                waits = frames.content(f"m{number}", "bob", history=["x"])
+                await driver.receive(value_of(waits))
+            with pytest.raises(KeyError, match="x"):
+                await driver.receive(value_of(frames.content("x", "bob")))
+            assert delivered == ["x", "m0", "m1", "m2"]
+            # The frame of a message is also sent, since others depend on it from now.
+            with pytest.raises(KeyError):
+                await driver.send(b"tea")
+            assert [one.message_id for one in sent] == [channel.log[-1]]
+
+    asyncio.run(run())

@@ -19,7 +19,7 @@ from sds_core.mvds.events import Acknowledged, Delivered, Event
 from sds_core.mvds.node import Node
 from sds_core.mvds.node_errors import UnknownGroup
 from sds_core.mvds.options import Mode, Options
-from sds_core.mvds.payload import NotAPayload, decode
+from sds_core.mvds.payload import Message, NotAPayload, Payload, decode, encode
 from tests.support.mvds.network import GROUP, group_of
 
 BATCH = Options(mode=Mode.BATCH)
@@ -355,6 +355,32 @@ def test_message_that_cannot_be_stored_is_not_acknowledged(
     assert {one.getMessage()[:33] for one in caplog.records} == {
         "a payload for peer b'bob' is lost"
     }
+
+
+def test_error_of_a_handler_keeps_no_other_event_from_the_application(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The node has delivered them, so they never come again."""
+    delivered: list[bytes] = []
+
+    def take(event: Event) -> None:
+        if isinstance(event, Delivered):
+            delivered.append(event.message.body)
+            raise KeyError(event.message.body)
+
+    async def main() -> None:
+        network = Network(clock_s=lambda: 1_000)
+        _, bob = group_of(NAMES[:2], lambda _: BATCH)
+        messages = tuple(Message(GROUP, 1, body) for body in (b"one", b"two", b"three"))
+        async with network.add(bob, on_event=take) as driver:
+            with pytest.raises(KeyError, match="one"):
+                driver.receive(b"alice", encode(Payload(messages=messages)))
+
+    asyncio.run(main())
+    assert delivered == [b"one", b"two", b"three"]
+    assert [one.getMessage() for one in caplog.records] == [
+        "the handler of events failed again"
+    ] * 2
 
 
 def test_error_of_the_application_ends_the_driver() -> None:
