@@ -212,11 +212,13 @@ class ReliableChannelOptions:
         Raises:
             ValueError: A value is invalid for the SDS participant.
         """
+        lost_after_ms = self.timeout_for_lost_messages_ms or None
         return replace(
             self.profile,
             causal_history_size=self.causal_history_size,
             history_limit=max(self.profile.history_limit, self.causal_history_size),
-            lost_after_ms=self.timeout_for_lost_messages_ms or None,
+            lost_after_ms=lost_after_ms,
+            repair_retention_ms=_retention_ms(self.profile, lost_after_ms),
             possible_acks_threshold=self.possible_acks_threshold,
             retry_unacknowledged_ms=_NEVER_MS,
             retry_possibly_acknowledged_ms=_NEVER_MS,
@@ -257,3 +259,18 @@ class ReliableChannelOptions:
             causal_history_size=2,
             meta=RELIABLE_CHANNEL_META,
         )
+
+
+def _retention_ms(profile: Profile, lost_after_ms: int | None) -> int | None:
+    """Return how long the participant stores messages for repairs; None for no limit.
+
+    Participants request a missing message until it counts as lost, and all later
+    messages wait for it. So the time must be longer than `lost_after_ms`, unless the
+    profile itself has a shorter time, as `Profile.spec` has.
+    """
+    retention_ms = profile.repair_retention_ms
+    if retention_ms is None or retention_ms < (profile.lost_after_ms or 0):
+        return retention_ms
+    if lost_after_ms is None:
+        return None
+    return max(retention_ms, lost_after_ms + profile.t_max_ms)

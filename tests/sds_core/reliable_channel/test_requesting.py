@@ -7,12 +7,13 @@ from random import Random
 
 import pytest
 
-from sds_core.message_channel import Cause, MessageChannel
+from sds_core.message_channel import Cause, MessageChannel, Profile
 from sds_core.message_channel.repair import request_offset_ms
 from sds_core.reliable_channel import (
     Advance,
     Arrived,
     Dispatched,
+    MessageReceived,
     RateLimitOptions,
     ReliableChannelCore,
     ReliableChannelOptions,
@@ -31,6 +32,8 @@ from tests.support.reliable_channel import (
     OPTIONS,
     SHARD,
     TOPIC,
+    emitted,
+    network,
     started,
 )
 
@@ -190,3 +193,30 @@ def test_requests_that_cannot_be_sent_wake_nobody_again_and_again() -> None:
         listener.apply(Advance(), now_ms)
         calls += 1
     assert calls < 200
+
+
+@pytest.mark.parametrize("timeout_ms", [None, 30 * MINUTE])
+def test_message_is_repaired_as_long_as_it_is_requested(timeout_ms: int | None) -> None:
+    """Otherwise everything after it would wait for what nobody has any more."""
+    options = replace(ASKING, timeout_for_lost_messages_ms=timeout_ms)
+    net = network("alice", "bob", "carol", options=options)
+    net.apply("carol", Send(b"before"))
+    net.run(MINUTE)
+    net.disconnect("bob")
+    net.apply("alice", Send(b"missed"))
+    net.run(25 * MINUTE)
+    net.connect("bob", has_store=False)
+    net.apply("alice", Send(b"after"))
+    net.run(10 * MINUTE)
+    received = [one.payload for one in emitted(net, "bob", MessageReceived)]
+    assert received == [b"before", b"missed", b"after"]
+
+
+def test_profile_that_stores_messages_briefly_keeps_its_time() -> None:
+    """That of the guide does so, whatever the channel waits for."""
+    options = ReliableChannelOptions(profile=Profile.spec())
+    assert options.participant_profile().repair_retention_ms == T_MAX
+    options = ReliableChannelOptions(profile=Profile.js_sds())
+    assert options.participant_profile().repair_retention_ms is None
+    options = ReliableChannelOptions(timeout_for_lost_messages_ms=MINUTE)
+    assert options.participant_profile().repair_retention_ms == 12 * MINUTE
