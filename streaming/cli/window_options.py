@@ -57,6 +57,20 @@ def _window(first_ms: int | None, last_ms: int | None) -> Window:
 NS_PER_MS = 1_000_000
 
 
+class NothingToCompare(Exception):
+    """No message can be compared yet: all messages from `from_ms` on are too young.
+
+    `end_ms` is now minus ``--settle``, Unix ms.
+    """
+
+    def __init__(self, from_ms: int, end_ms: int) -> None:
+        super().__init__(
+            f"nothing can be compared yet, because --from {iso_time(from_ms)} is not "
+            f"earlier than now minus --settle ({iso_time(end_ms)}): repeat the audit "
+            "later, or give an earlier --from"
+        )
+
+
 class AuditSpan(NamedTuple):
     """An audit compares the messages whose sender's time is in this span.
 
@@ -75,6 +89,9 @@ class AuditSpan(NamedTuple):
 
         Both are times that a message can have. Such times fit into 64 bits, as peers
         and nodes require.
+
+        Raises:
+            NothingToCompare: The span does not begin before `settle_s` seconds ago.
         """
         to_ms = self.to_ms
         if to_ms is None:
@@ -82,6 +99,8 @@ class AuditSpan(NamedTuple):
         from_ms = self.from_ms
         if from_ms is None:
             from_ms = to_ms - round(self.last_s * 1000)
+        if from_ms >= to_ms:
+            raise NothingToCompare(from_ms, to_ms)
         latest_ns = TAIL_TIMESTAMP_NS
         return (
             min(max(1, from_ms * NS_PER_MS), latest_ns - 1),

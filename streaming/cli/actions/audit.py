@@ -41,7 +41,7 @@ from streaming.cli.node_options import NodeOptions, PeerAccess, TrafficOptions
 from streaming.cli.output import print_json, wall_ms
 from streaming.cli.serving_options import WebAddress, is_loopback
 from streaming.cli.signals import run_until_signal
-from streaming.cli.window_options import NS_PER_MS, AuditSpan
+from streaming.cli.window_options import NS_PER_MS, AuditSpan, NothingToCompare
 
 _AHEAD_MS = 60_000
 """An audit also reads the records of this time before the audited period, ms.
@@ -173,7 +173,13 @@ class _Audit:
         """Audit, and print the result."""
         try:
             result = asyncio.run(self._run())
-        except (BadAnswer, NodeRefused, RecordsLost, SyncError) as error:
+        except (
+            BadAnswer,
+            NodeRefused,
+            NothingToCompare,
+            RecordsLost,
+            SyncError,
+        ) as error:
             raise Failed(_text(error)) from error
         except (NodeError, PeerUnreachable) as error:
             raise Unreachable(str(error)) from error

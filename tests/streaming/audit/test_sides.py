@@ -25,6 +25,7 @@ from streaming.cli.actions import audit
 from streaming.cli.actions.audit import _Audit
 from streaming.cli.actions.audit_serve import MirrorIndex
 from streaming.cli.actions.audit_sides import Differences, StoreSide
+from streaming.cli.exit_codes import Failed
 from streaming.cli.output import wall_ms
 from streaming.cli.window_options import NS_PER_MS, AuditSpan
 from tests.support.audit.mirrors import (
@@ -112,6 +113,17 @@ def test_a_time_after_that_of_any_message_can_be_compared(from_ms: int) -> None:
         for answer in BatchedServer(ProllyTree()).receive(frame):
             client.receive(answer)
     assert client.outcome == ([], [])
+
+
+def test_an_audit_that_can_compare_nothing_yet_is_not_complete() -> None:
+    """All messages from --from on are younger than --settle."""
+    now_ms = wall_ms()
+    span = AuditSpan(now_ms, None, 3_600, 60)
+    compared = _Audit(NOBODY, StoreSide([], {}), span, fix=False)
+    with pytest.raises(Failed, match="nothing can be compared yet"):
+        compared.once(as_json=False)
+    start_ns, end_ns = span.bounds_ns(now_ms + 60_001)
+    assert end_ns - start_ns == NS_PER_MS
 
 
 def test_messages_from_far_in_the_future_are_not_indexed(tmp_path: Path) -> None:
