@@ -73,6 +73,9 @@ _UNKNOWN_AHEAD_MS = 60_000
 """How far a sender's time may be ahead of the mirror's clock, ms, if 1.0.0 stored or
 deleted the hash, without the sender's time."""
 
+_LATEST_MS = 2**63 - 1
+"""Latest time that a state can have, Unix ms."""
+
 _ROW_BYTES = 64
 """Approximate size of a spooled record, bytes, without its value and headers."""
 
@@ -138,6 +141,8 @@ class Spool:
         observer: Tap id that the directory must have. If None, the spool uses the tap
             id that the directory has, or `new_observer` if the directory is new.
         new_observer: Tap id for a new directory if `observer` is None.
+        now_ms: Wall time, Unix ms. If 1.0.0 deleted hashes while the clock was fast,
+            the state of 1.0.0 has a later `forgotten_ms`, which is then replaced.
 
     Attributes:
         observer: Tap id.
@@ -154,7 +159,11 @@ class Spool:
     """
 
     def __init__(
-        self, directory: Path, observer: str | None, new_observer: str
+        self,
+        directory: Path,
+        observer: str | None,
+        new_observer: str,
+        now_ms: int = _LATEST_MS,
     ) -> None:
         with ExitStack() as opened:
             try:
@@ -172,7 +181,7 @@ class Spool:
                 self._path = directory / "mirror.sqlite"
                 self._database = sqlite3.connect(self._path, check_same_thread=False)
                 opened.callback(self._database.close)
-                self._open(observer or new_observer)
+                self._open(observer or new_observer, now_ms)
             except sqlite3.Error as error:
                 raise _unusable(directory, cause_of(error, self._path)) from error
             if observer not in (None, self.observer):
@@ -183,7 +192,7 @@ class Spool:
                 raise StateUnusable(message)
             self._opened = opened.pop_all()
 
-    def _open(self, new_observer: str) -> None:
+    def _open(self, new_observer: str, now_ms: int) -> None:
         database = self._database
         database.execute("PRAGMA journal_mode=WAL")
         # With FULL, a committed page survives a power failure.
@@ -196,9 +205,9 @@ class Spool:
             if not had_senders_times:
                 # In a state of 1.0.0, `forgotten_ms` is a time of the mirror's clock.
                 database.execute(
-                    "UPDATE mirror SET forgotten_ms = forgotten_ms + ? "
+                    "UPDATE mirror SET forgotten_ms = min(forgotten_ms, ?) + ? "
                     "WHERE forgotten_ms > 0",
-                    (_UNKNOWN_AHEAD_MS,),
+                    (now_ms, _UNKNOWN_AHEAD_MS),
                 )
             database.execute(
                 "INSERT INTO mirror SELECT ?, 0, TRUE, 0 "
@@ -406,13 +415,17 @@ def _unusable(directory: Path, reason: object) -> StateUnusable:
 
 @contextmanager
 def open_spool(
-    directory: Path, observer: str | None, new_observer: str
+    directory: Path,
+    observer: str | None,
+    new_observer: str,
+    now_ms: int = _LATEST_MS,
 ) -> Iterator[Spool]:
     """Open a spool, and close it at the end of the `with` block.
 
-    If the block raises an error, the spool stays marked as open.
+    If the block raises an error, the spool stays marked as open. For the arguments, see
+    `Spool`.
     """
-    spool = Spool(directory, observer, new_observer)
+    spool = Spool(directory, observer, new_observer, now_ms)
     try:
         yield spool
     except BaseException:

@@ -113,7 +113,7 @@ def mirror(
     new_observer = f"mirror-{secrets.token_hex(4)}"
     try:
         _check_kafka(kafka)
-        with open_spool(state.absolute(), observer, new_observer) as spool:
+        with open_spool(state.absolute(), observer, new_observer, wall_ms()) as spool:
             # If the first scrape showed 0, Prometheus would take this for a reset of
             # the counter, and count all earlier losses again.
             figures.losses |= spool.losses
