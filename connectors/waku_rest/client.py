@@ -30,6 +30,7 @@ from connectors.waku_rest.answers import (
     read_store_answer,
     read_subscription_status,
 )
+from connectors.waku_rest.connection import ENCODINGS
 from connectors.waku_rest.errors import (
     BadAnswer,
     NodeBusy,
@@ -257,14 +258,18 @@ class NodeClient:
         )
 
     def _check_encoding(self, request: str, response: httpx.Response) -> None:
-        """Refuse an answer that is compressed more than once.
+        """Refuse an answer that is compressed more than once, or not as `ENCODINGS`.
 
-        One decompression may expand a received chunk a thousandfold, to at most
-        `MAX_ANSWER_BYTES`. A second decompression could exceed this limit by far.
+        One decompression of these encodings may expand a received chunk a thousandfold,
+        to at most `MAX_ANSWER_BYTES`. A second decompression, or another encoding that
+        httpx supports if its package is installed, could exceed this limit by far.
         """
         encoding = response.headers.get("Content-Encoding", "")
         if "," in encoding:
             detail = f"the answer is compressed more than once: {_quoted(encoding)}"
+            raise BadAnswer(self.url, request, detail)
+        if encoding.strip().lower() not in ("", "identity", *ENCODINGS):
+            detail = f"the answer has the encoding {_quoted(encoding)}"
             raise BadAnswer(self.url, request, detail)
 
     @contextmanager

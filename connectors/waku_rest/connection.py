@@ -17,6 +17,10 @@ answers in a single thread. The client closes an idle connection before the node
 it: if the node closed it during a request, a page could be lost."""
 
 
+ENCODINGS = ("gzip", "deflate")
+"""Compressions that a node's answer may have."""
+
+
 class BadSettings(ValueError):
     """No node can be reached with these settings; the message has the remedy."""
 
@@ -57,7 +61,11 @@ def open_client(settings: NodeSettings) -> httpx.AsyncClient:
     Raises:
         BadSettings: The certificates in `ca_file` can no longer be read.
     """
-    headers = {"Accept": "application/json", "User-Agent": "sds-monitor"}
+    headers = {
+        "Accept": "application/json",
+        "Accept-Encoding": ", ".join(ENCODINGS),
+        "User-Agent": "sds-monitor",
+    }
     if settings.authorization:
         headers["Authorization"] = settings.authorization
     return httpx.AsyncClient(

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from httpx._decoders import SUPPORTED_DECODERS, ContentDecoder
 
 from connectors.waku_rest.answers import Page, Undecodables
 from connectors.waku_rest.client import MAX_ANSWER_BYTES, NodeClient
@@ -484,3 +485,25 @@ def test_page_that_is_compressed_twice_is_refused_unread() -> None:
     body = gzip.compress(gzip.compress(b'[{"payload":"AQ==","contentTopic":"t"}]'))
     with pytest.raises(BadAnswer, match="compressed more than once: gzip, gzip"):
         answered(body, "gzip, gzip")
+
+
+class Bomb(ContentDecoder):
+    """A decoder that expands one received byte to megabytes, as brotli can."""
+
+    def decode(self, data: bytes) -> bytes:
+        """Expand."""
+        return bytes(len(data) * 2**20)
+
+    def flush(self) -> bytes:
+        """Return nothing more."""
+        return b""
+
+
+@pytest.mark.parametrize("encoding", ["br", "zstd", "BR"])
+def test_page_of_an_unasked_compression_is_refused_unread(
+    encoding: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If their packages are installed, httpx expands them without a useful limit."""
+    monkeypatch.setitem(SUPPORTED_DECODERS, encoding.lower(), Bomb)
+    with pytest.raises(BadAnswer, match=f"has the encoding {encoding}"):
+        answered(bytes(200), encoding)
