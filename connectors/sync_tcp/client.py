@@ -16,9 +16,10 @@ from tenacity import (
 )
 
 from connectors.sync_tcp.address import Address, PeerUnreachable
+from connectors.sync_tcp.fields import check_fields
 from connectors.sync_tcp.stream import DEFAULT_TIMEOUTS, FrameStream, Timeouts
 from sds_core.prolly.errors import BrokenFrame, LimitExceeded, UnexpectedMessage
-from sds_core.prolly.frames import Frame, frame_of, message_in
+from sds_core.prolly.frames import Frame, Kind, frame_of, message_in
 from sds_core.prolly.outcome import DEFAULT_LIMITS, Client, Limits, Outcome
 from sds_core.prolly.proto import batched_sync_pb2 as pb
 
@@ -29,6 +30,11 @@ After a connection breaks, the next connection continues with the results so far
 """
 
 RECORDS_PER_REQUEST = 500
+
+_MAX_FIELDS = 200 * RECORDS_PER_REQUEST
+"""Maximum number of records, and of their headers and other fields, in one frame."""
+
+_RECORDS = pb.RecordsResponse.RECORDS_FIELD_NUMBER
 
 _LONGEST_RETRY_S = 5.0
 
@@ -180,8 +186,9 @@ async def _answer(stream: FrameStream) -> Frame:
 
 
 async def _records(stream: FrameStream) -> Sequence[pb.Record]:
-    message = message_in(await _answer(stream))
-    if not isinstance(message, pb.RecordsResponse):
-        text = f"{type(message).__name__} instead of records"
-        raise UnexpectedMessage(text)
+    frame = await _answer(stream)
+    if frame.kind is Kind.RECORDS_RESPONSE:
+        check_fields(frame.body, _MAX_FIELDS, nested=_RECORDS)
+    message = message_in(frame, expected=(Kind.RECORDS_RESPONSE, Kind.REFUSAL))
+    assert isinstance(message, pb.RecordsResponse)  # noqa: S101 - by its kind
     return message.records

@@ -16,6 +16,7 @@ from contextlib import asynccontextmanager, suppress
 from connectors.sockets.listener import Listener, listen
 from connectors.sockets.tls import NewestContext
 from connectors.sync_tcp.address import Address
+from connectors.sync_tcp.fields import check_fields
 from connectors.sync_tcp.stream import DEFAULT_TIMEOUTS, FrameStream, Timeouts
 from sds_core.audit.serving_figures import ServingFigures
 from sds_core.prolly.batched.server import BatchedServer
@@ -46,6 +47,10 @@ _MAX_RECORDS = 1_000
 
 _REQUESTED_BYTES = 40
 """Upper bound of the length of an encoded hash in a request for records, bytes."""
+
+_MAX_OPEN_FIELDS = 100
+"""Maximum number of fields of an `Open`. It has one for each level of a tree, and six
+others."""
 
 _OPENING = {Kind.OPEN, Kind.EXCHANGE_ROOT_REQUEST}
 
@@ -200,6 +205,8 @@ class SyncServer:
             if frame.kind is Kind.RECORDS_REQUEST:
                 await stream.write(await asyncio.to_thread(self._found, frame))
             else:
+                if frame.kind is Kind.OPEN:
+                    check_fields(frame.body, _MAX_OPEN_FIELDS)
                 if frame.kind in _OPENING:
                     server = self._opened(frame.kind)
                 if server is None:

@@ -7,12 +7,18 @@ the message. This format is ours, because 75/WAKU2-SYNC does not define frames.
 from __future__ import annotations
 
 import enum
+from collections.abc import Collection
 from struct import Struct
 from typing import Final, NamedTuple
 
 from google.protobuf.message import DecodeError, Message
 
-from sds_core.prolly.errors import BadFrame, LimitExceeded, PeerRefused
+from sds_core.prolly.errors import (
+    BadFrame,
+    LimitExceeded,
+    PeerRefused,
+    UnexpectedMessage,
+)
 from sds_core.prolly.proto import batched_sync_pb2 as batched
 from sds_core.prolly.proto import waku2_sync_pb2 as document
 from sds_core.text import printable, shorten
@@ -74,17 +80,27 @@ def frame_of(message: Message) -> Frame:
     return Frame(_KINDS[type(message)], message.SerializeToString())
 
 
-def message_in(frame: Frame, max_bytes: int | None = None) -> Message:
+def message_in(
+    frame: Frame,
+    max_bytes: int | None = None,
+    expected: Collection[Kind] = frozenset(Kind),
+) -> Message:
     """Return the message in a frame.
 
     A message that is a list of many small items takes up to 40 times the memory of its
-    frame. If such messages are expected, give their maximum length as `max_bytes`.
+    frame. If such messages are expected, give their maximum length as `max_bytes`. If
+    they are not expected, give the kinds of all other messages as `expected`.
 
     Raises:
+        UnexpectedMessage: The frame's kind is not in `expected`. The message is not
+            parsed.
         LimitExceeded: The body has more than `max_bytes` bytes.
         BadFrame: The body is not a message of the frame's kind.
         PeerRefused: The message is a `Refusal`.
     """
+    if frame.kind not in expected:
+        text = f"{_TYPES[frame.kind].__name__} is not expected at this point"
+        raise UnexpectedMessage(text)
     if max_bytes is not None:
         _check_length(len(frame.body), max_bytes)
     message = _TYPES[frame.kind]()

@@ -19,13 +19,15 @@ from sds_core.prolly.batched.lists import (
 )
 from sds_core.prolly.difference import children_of
 from sds_core.prolly.errors import BadFrame, UnexpectedMessage, WrongHash
-from sds_core.prolly.frames import Frame, frame_of, message_in
+from sds_core.prolly.frames import Frame, Kind, frame_of, message_in
 from sds_core.prolly.hashing import MAX_LEVEL
 from sds_core.prolly.item import TAIL_TIMESTAMP_NS, Item, unpack
 from sds_core.prolly.node import Node
 from sds_core.prolly.outcome import DEFAULT_LIMITS, Allowance, Limits, Outcome
 from sds_core.prolly.proto import batched_sync_pb2 as pb
 from sds_core.prolly.tree import ProllyTree
+
+_EXPECTED: Final = frozenset({Kind.STEP, Kind.ITEMS, Kind.REFUSAL})
 
 _MANY_MORE: Final = 6
 """From this ratio on, the client requests messages, and compares no further nodes.
@@ -99,7 +101,8 @@ class BatchedClient:
         Raises:
             SyncError: The server does not follow the protocol, or refuses the request.
         """
-        return [frame_of(one) for one in self._answer(message_in(frame))]
+        message = message_in(frame, expected=_EXPECTED)
+        return [frame_of(one) for one in self._answer(message)]
 
     def _begin(self, salt: bytes) -> None:
         self._salt = salt

@@ -20,7 +20,7 @@ from sds_core.prolly.batched.lists import (
 )
 from sds_core.prolly.difference import children_of
 from sds_core.prolly.errors import BadFrame, UnexpectedMessage
-from sds_core.prolly.frames import Frame, frame_of, message_in
+from sds_core.prolly.frames import Frame, Kind, frame_of, message_in
 from sds_core.prolly.hashing import MAX_LEVEL, hash_at
 from sds_core.prolly.item import HASH_BYTES, unpack
 from sds_core.prolly.node import Node
@@ -30,6 +30,8 @@ from sds_core.prolly.tree import ProllyTree
 
 ITEMS_PER_MESSAGE: Final = 20_000
 """Maximum number of items in one `pb.Items`, which then has about 800 kB."""
+
+_EXPECTED: Final = frozenset({Kind.OPEN, Kind.STEP, Kind.WANT, Kind.REFUSAL})
 
 _MOST_SKIPPED: Final = 512
 """The server skips a level only if its list then has at most this number of nodes.
@@ -66,7 +68,7 @@ class BatchedServer:
         Raises:
             SyncError: The client does not follow the protocol, or exceeds a limit.
         """
-        return map(frame_of, self._answer(message_in(frame)))
+        return map(frame_of, self._answer(message_in(frame, expected=_EXPECTED)))
 
     def _answer(self, message: Message) -> Iterable[Message]:
         match message:

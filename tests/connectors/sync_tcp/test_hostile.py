@@ -115,6 +115,26 @@ def test_records_without_end_are_given_up() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pb.RecordsResponse(records=[pb.Record()] * 200_000),
+        pb.RecordsResponse(records=[pb.Record(headers=[pb.Header()] * 200_000)]),
+    ],
+)
+def test_many_empty_records_are_refused_before_they_are_parsed(
+    answer: pb.RecordsResponse,
+) -> None:
+    """A frame of 16 MiB could hold eight million, which take 700 MB."""
+
+    async def run() -> None:
+        async with serving(endless(frame_of(answer))) as address:
+            with pytest.raises(LimitExceeded, match="more than 100000 fields"):
+                await Peer(address, timeouts=TIMES).records([bytes(32)])
+
+    asyncio.run(run())
+
+
 @protocols
 @pytest.mark.parametrize(
     ("frame", "error"),

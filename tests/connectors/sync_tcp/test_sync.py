@@ -201,6 +201,18 @@ def test_a_long_request_for_records_is_refused_before_it_is_parsed() -> None:
     asyncio.run(run())
 
 
+def test_an_opening_of_many_empty_lists_is_refused_before_it_is_parsed() -> None:
+    """They would take 17 times the memory of the frame."""
+    request = frame_of(pb.Open(tail_children=[b""] * 50_000))
+
+    async def run() -> None:
+        async with server_of(TREE).listening(LOOPBACK) as address:
+            answer = await talk(address, bytes(request))
+            assert b"a message has more than 100 fields" in answer
+
+    asyncio.run(run())
+
+
 @pytest.mark.parametrize(
     "data",
     [

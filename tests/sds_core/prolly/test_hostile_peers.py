@@ -476,3 +476,14 @@ def test_a_stream_is_divided_into_its_frames(
     found += reader.feed(stream)
     assert found == frames
     assert reader.is_between_frames
+
+
+@pytest.mark.parametrize(
+    "kind", [Kind.RECORDS_RESPONSE, Kind.GET_NON_BOUNDARY_NODES_RESPONSE]
+)
+def test_an_unexpected_message_is_refused_before_it_is_parsed(kind: Kind) -> None:
+    """Its frame may hold eight million empty items, which take 700 MB."""
+    unreadable = Frame(kind, b"\xff")
+    for side in (BatchedServer(TREE), BatchedClient(TREE, random.Random(1).randbytes)):
+        with pytest.raises(UnexpectedMessage):
+            side.receive(unreadable)
