@@ -50,6 +50,7 @@ Only a few numbers are allowed, so that variants of a plan with slightly differe
 causal histories have equal traffic.
 """
 _LEAD_INTERVAL_S = 2.0
+_SYNCS_PER_INTERVAL = 1.5
 _LARGE_GROUP = 100
 """Above this number of participants, the first part of the warm-up has no losses.
 
@@ -130,14 +131,27 @@ def check_size(plan: ChannelPlan) -> None:
             received in the run.
     """
     times = times_of(plan, receptions=0)
-    messages = LEAST_MESSAGES + _LEADS[0] + _LEAD_QUIET_S / times.interval_s
+    messages = _LEADS[0] + (times.until_s - times.lead_s) / times.interval_s
     receptions = messages * _receptions_each(plan, times.interval_s)
+    # After the last message, participants still send sync messages. If participants
+    # can be offline for days, these are most of the frames.
+    settle_s = times.end_s - times.until_s
+    receptions += (plan.participants - 1) * settle_s * _syncs_per_s(plan)
     if receptions > MAX_RECEPTIONS:
         problem = (
             f"has about {receptions:,.0f} received frames in a run, but at most "
-            f"{MAX_RECEPTIONS:,} are allowed: give fewer participants or messages"
+            f"{MAX_RECEPTIONS:,} are allowed: give fewer participants or messages, or "
+            "a shorter mean_away_s"
         )
         raise TableError("the plan", problem)
+
+
+def _syncs_per_s(plan: ChannelPlan) -> float:
+    interval_s = plan.setting("sync_interval_s")
+    if plan.participant().sync_least_share is None:
+        # In nim-sds, other traffic does not delay sync messages.
+        return float(plan.participants / interval_s)
+    return float(_SYNCS_PER_INTERVAL / interval_s)
 
 
 def _receptions_each(plan: ChannelPlan, interval_s: float) -> float:
@@ -145,7 +159,7 @@ def _receptions_each(plan: ChannelPlan, interval_s: float) -> float:
     # groups, in which a few participants send sync messages at the same time.
     frames = (
         sum(plan.segments()) * (1 + 2 * plan.loss)
-        + 1.5 * interval_s / plan.setting("sync_interval_s")
+        + _SYNCS_PER_INTERVAL * interval_s / plan.setting("sync_interval_s")
         + plan.participants / 3
     )
     return float((plan.participants - 1) * frames)

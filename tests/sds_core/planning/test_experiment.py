@@ -101,6 +101,29 @@ def test_run_without_an_end_in_sight_is_refused() -> None:
             changed(PLAN, {key: "1e-9"})
 
 
+@pytest.mark.parametrize(
+    ("changes", "is_allowed"),
+    [
+        ({"participants": "10", "mean_away_s": "2592000"}, True),
+        ({"participants": "1500", "mean_away_s": "3600"}, True),
+        ({"participants": "1500", "mean_away_s": "2592000"}, False),
+        ({"mean_away_s": "2592000", "sync_interval_s": "1"}, False),
+        ({"mean_away_s": "2592000", "profile": "nim_sds"}, False),
+    ],
+)
+def test_sync_messages_while_participants_are_away_count_for_the_size_of_a_run(
+    changes: dict[str, str], is_allowed: bool
+) -> None:
+    """They last as long as the absence, even after the last message."""
+    base = {"participants": "50", "messages_per_day": "10", "offline_share": "0.2"}
+    plan = changed(PLAN, base | changes)
+    if is_allowed:
+        check_size(plan)
+        return
+    with pytest.raises(TableError, match=r"shorter mean_away_s$"):
+        check_size(plan)
+
+
 def test_time_shorter_than_an_epoch_gives_no_epoch() -> None:
     """A part of an epoch says little about the greatest count of a whole one."""
     outcome = run(changed(PLAN, {"messages_per_day": "50000"}), 1, receptions=SIZE)
