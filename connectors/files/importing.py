@@ -92,12 +92,19 @@ def import_file(
         acknowledged: Counts the acknowledged records, even if an error is raised.
 
     Raises:
-        UnreadableFile: The file cannot be read; a line holds no record; a record's time
-            is too far in the future; or the records need more than `MAX_PARTITIONS`
-            partitions, and `partitions` is None. Nothing was written.
+        UnreadableFile: The file cannot be read, or can be read only once; a line holds
+            no record; a record's time is too far in the future; or the records need
+            more than `MAX_PARTITIONS` partitions, and `partitions` is None. Nothing was
+            written.
         InvalidTopic: Kafka does not allow the topic's name.
         KafkaUnreachable: No broker answered, or not every record was acknowledged.
     """
+    if path.exists() and not path.is_file():
+        detail = (
+            "is a pipe or a device, but the file is read twice: give the name of a "
+            "regular file"
+        )
+        raise UnreadableFile(path, 0, detail)
     survey = survey_file(path)
     if not survey.records:
         return 0

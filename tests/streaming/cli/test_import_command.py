@@ -75,6 +75,19 @@ def test_a_signal_before_the_first_record_is_no_wrong_use(
     assert result.output == f"0 records of {file} written to sds.frames\n"
 
 
+def test_a_pipe_is_refused_before_it_is_read(file: Path) -> None:
+    """The second read would find no record, or wait for ever."""
+    reading, writing = os.pipe()
+    os.write(writing, file.read_bytes())
+    os.close(writing)
+    try:
+        result = CliRunner().invoke(command, [*KAFKA, f"/dev/fd/{reading}"])
+    finally:
+        os.close(reading)
+    assert result.exit_code == 2
+    assert "give the name of a regular file" in " ".join(result.output.split())
+
+
 def test_a_missing_file_is_wrong_use() -> None:
     """By its name."""
     result = CliRunner().invoke(command, [*KAFKA, "nowhere.jsonl"])
