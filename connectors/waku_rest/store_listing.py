@@ -27,6 +27,8 @@ from sds_core.waku import WakuMessage
 
 _ATTEMPTS = 5
 
+_QUERY = "the query of the store"
+
 
 class StoreListing:
     """Reads messages on some topics from one node's store.
@@ -81,6 +83,11 @@ async def _read(
     node: NodeClient, query: StoreQuery, found: dict[bytes, str], cursor: bytes | None
 ) -> bytes | None:
     page = await _page(node, query, cursor, include_data=False)
+    if page.undecodable.count:
+        # Without this error, an audit would be complete although the store has
+        # messages that were not compared.
+        detail = f"a page of the store has an invalid hash: {page.undecodable.reason}"
+        raise BadAnswer(node.url, _QUERY, detail)
     before = len(found)
     # The topic of the query is used, because a topic in the answer may have any length.
     found |= dict.fromkeys(
@@ -88,7 +95,7 @@ async def _read(
     )
     if page.cursor is not None and len(found) == before:
         detail = "a page of the store has no new message, but is not the last page"
-        raise BadAnswer(node.url, "the query of the store", detail)
+        raise BadAnswer(node.url, _QUERY, detail)
     return page.cursor
 
 

@@ -58,6 +58,18 @@ def test_pages_of_a_query_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
         _listed(monkeypatch, lambda number: [number])
 
 
+def test_invalid_hash_in_a_listing_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else an audit would be complete without the message."""
+
+    async def page(*_: object, **__: object) -> StorePage:
+        return StorePage([], None, Undecodables(2, "'0x1' is no hash"))
+
+    monkeypatch.setattr(NodeClient, "store_page", page)
+    listing = StoreListing(NodeSettings("http://h"), {SHARD: ()})
+    with pytest.raises(BadAnswer, match="invalid hash: '0x1' is no hash"):
+        asyncio.run(listing.hashes(*_SPAN))
+
+
 def test_page_has_at_most_the_requested_messages(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
