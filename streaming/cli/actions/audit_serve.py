@@ -208,7 +208,7 @@ async def _serve(
     loop = asyncio.get_running_loop()
     has_more = True
     while has_more and not ending.is_set():
-        has_more = await loop.run_in_executor(thread, index.refresh)
+        has_more = await _read(loop, thread, index)
     async with server.listening(address) as listening:
         messages = counted(len(index.tree), "message")
         click.echo(
@@ -225,9 +225,17 @@ async def _refreshed(
 ) -> None:
     """Read new records; if this fails, the server continues with the known records."""
     try:
-        await loop.run_in_executor(thread, index.refresh)
+        await _read(loop, thread, index)
     except KafkaUnreachable as error:
         logger.warning("%s", error)
+
+
+async def _read(
+    loop: asyncio.AbstractEventLoop, thread: ThreadPoolExecutor, index: MirrorIndex
+) -> bool:
+    """Read new records; return whether unread records remain."""
+    try:
+        return await loop.run_in_executor(thread, index.refresh)
     except RecordsLost as error:
         # The next refresh starts at the first record that Kafka has not deleted.
         logger.warning(
@@ -236,3 +244,4 @@ async def _refreshed(
             error.topic,
             error.partition,
         )
+        return True

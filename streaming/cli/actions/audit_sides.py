@@ -193,7 +193,7 @@ class PeerSide:
     async def copy(self, hashes: Sequence[bytes]) -> Sequence[Copied]:
         """Fetch records of the peer; raises the same errors as `compare`."""
         copied = {
-            record.message_hash: _copied(record)
+            record.message_hash: _copied(record, self._items[record.message_hash])
             for record in await self._peer.records(hashes)
         }
         return [
@@ -203,10 +203,11 @@ class PeerSide:
         ]
 
 
-def _copied(record: pb.Record) -> Copied | None:
+def _copied(record: pb.Record, item: Item) -> Copied | None:
     """Return a copy of a peer's record.
 
-    Returns None if the headers do not identify the message `record.message_hash`.
+    Returns None if the headers do not identify the message `item`. With another time,
+    the copied message would be missing in each later audit, and be copied again.
     """
     headers = tuple((header.name, header.value) for header in record.headers)
     key = record.key if record.HasField("key") else None
@@ -214,7 +215,7 @@ def _copied(record: pb.Record) -> Copied | None:
         message = mirrored_message(RawRecord(0, 0, 0, key, record.value, headers))
     except Unidentified:
         return None
-    if message is None or message.item.message_hash != record.message_hash:
+    if message is None or message.item != item:
         return None
     kept = tuple(pair for pair in headers if pair[0] not in _OF_ONE_TAP)
     return Copied(audited(message), key, record.value, (("source", b"replay"), *kept))

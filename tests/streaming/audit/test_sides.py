@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +13,10 @@ from pathlib import Path
 import pytest
 
 from connectors.kafka.mirrored import Mirrored
-from connectors.kafka.settings import KafkaSecurity, Protocol
+from connectors.kafka.settings import KafkaSecurity, Protocol, RecordsLost
+from connectors.sync_tcp.address import Address
+from connectors.sync_tcp.client import Peer, Synchronised
+from connectors.sync_tcp.server import SyncServer
 from connectors.waku_rest.connection import NodeSettings
 from connectors.waku_rest.pacing import Ending
 from sds_core.audit.figures import AuditFigures
@@ -19,12 +24,14 @@ from sds_core.audit.mirrored import MirroredMessage
 from sds_core.prolly.batched.client import BatchedClient
 from sds_core.prolly.batched.server import BatchedServer
 from sds_core.prolly.item import TAIL_TIMESTAMP_NS, Item
+from sds_core.prolly.outcome import Client
+from sds_core.prolly.proto import batched_sync_pb2 as pb
 from sds_core.prolly.tree import ProllyTree
 from sds_core.waku import WakuMessage
-from streaming.cli.actions import audit
+from streaming.cli.actions import audit, audit_serve
 from streaming.cli.actions.audit import _Audit
 from streaming.cli.actions.audit_serve import MirrorIndex
-from streaming.cli.actions.audit_sides import Differences, StoreSide
+from streaming.cli.actions.audit_sides import Copied, Differences, PeerSide, StoreSide
 from streaming.cli.exit_codes import Failed
 from streaming.cli.output import wall_ms
 from streaming.cli.window_options import NS_PER_MS, AuditSpan
@@ -113,6 +120,78 @@ def test_a_time_after_that_of_any_message_can_be_compared(from_ms: int) -> None:
         for answer in BatchedServer(ProllyTree()).receive(frame):
             client.receive(answer)
     assert client.outcome == ([], [])
+
+
+class LyingPeer(Peer):
+    """A peer that names other times of messages than in the synchronisation."""
+
+    async def synchronise(self, client: Client) -> Synchronised:
+        """Have one message that nobody else has."""
+        for frame in client.start():
+            for answer in BatchedServer(ProllyTree([Item(5, b"x" * 32)])).receive(
+                frame
+            ):
+                client.receive(answer)
+        assert client.outcome is not None
+        return Synchronised(client.outcome, 1, 0, 0)
+
+    async def records(self, message_hashes: Sequence[bytes]) -> list[pb.Record]:
+        """Lie about the time."""
+        return [
+            pb.Record(
+                message_hash=one,
+                headers=[
+                    pb.Header(name="waku-hash", value=b"0x" + one.hex().encode()),
+                    pb.Header(name="waku-timestamp", value=b"6"),
+                ],
+            )
+            for one in message_hashes
+        ]
+
+
+def test_record_with_another_time_than_was_compared_is_not_copied() -> None:
+    """It would be missing again in the next audit, and be copied again."""
+
+    async def run() -> Sequence[Copied]:
+        side = PeerSide(LyingPeer(Address("127.0.0.1", 1)), "peer")
+        differences = await side.compare(Mirrored(), 1, 10)
+        return await side.copy(differences.missing_here)
+
+    (copied,) = asyncio.run(run())
+    assert (copied.message.timestamp_ns, copied.value) == (5, None)
+
+
+def test_retention_during_the_first_read_does_not_end_audit_serve(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next read begins at the first record that Kafka still has."""
+    reads: list[int] = []
+
+    class Index(MirrorIndex):
+        def refresh(self) -> bool:
+            reads.append(len(reads))
+            if len(reads) == 1:
+                raise RecordsLost("t", 0, 1, 5)
+            return len(reads) < 4
+
+    async def run(thread: ThreadPoolExecutor) -> None:
+        index = await asyncio.wrap_future(
+            thread.submit(Index, NOBODY, tmp_path / "tree", 7)
+        )
+        ending = Ending()
+        server = SyncServer(lambda: index.tree, lambda _: ())
+        serving = audit_serve._serve(  # noqa: SLF001
+            server, Address("127.0.0.1", 0), index, thread, ending, ""
+        )
+        task = asyncio.create_task(serving)
+        await until(lambda: len(reads) >= 5 or task.done())
+        ending.set()
+        await task
+        await asyncio.wrap_future(thread.submit(index.close))
+
+    with ThreadPoolExecutor(1) as thread:
+        asyncio.run(run(thread))
+    assert len(reads) >= 5
 
 
 def test_an_audit_that_can_compare_nothing_yet_is_not_complete() -> None:
