@@ -51,6 +51,9 @@ causal histories have equal traffic.
 """
 _LEAD_INTERVAL_S = 2.0
 _SYNCS_PER_INTERVAL = 1.5
+_RECEPTIONS_PER_RETURN = 300
+"""When a participant leaves and returns, its state is stored and restored. This takes
+the CPU time of about this number of received frames."""
 _LARGE_GROUP = 100
 """Above this number of participants, the first part of the warm-up has no losses.
 
@@ -128,7 +131,7 @@ def check_size(plan: ChannelPlan) -> None:
 
     Raises:
         TableError: According to a rough estimate, more than `MAX_RECEPTIONS` frames are
-            received in the run.
+            received in the run, or the run takes as long for another reason.
     """
     times = times_of(plan, receptions=0)
     messages = _LEADS[0] + (times.until_s - times.lead_s) / times.interval_s
@@ -137,11 +140,15 @@ def check_size(plan: ChannelPlan) -> None:
     # can be offline for days, these are most of the frames.
     settle_s = times.end_s - times.until_s
     receptions += (plan.participants - 1) * settle_s * _syncs_per_s(plan)
+    # If the periods online and offline are very short, returns are most of the work.
+    cycles = times.end_s / (plan.mean_present_s + plan.mean_away_s)
+    returns = plan.participants * plan.offline_share * cycles
+    receptions += _RECEPTIONS_PER_RETURN * returns
     if receptions > MAX_RECEPTIONS:
         problem = (
             f"has about {receptions:,.0f} received frames in a run, but at most "
             f"{MAX_RECEPTIONS:,} are allowed: give fewer participants or messages, or "
-            "a shorter mean_away_s"
+            "another mean_away_s"
         )
         raise TableError("the plan", problem)
 

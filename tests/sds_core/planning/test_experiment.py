@@ -109,18 +109,21 @@ def test_run_without_an_end_in_sight_is_refused() -> None:
         ({"participants": "1500", "mean_away_s": "2592000"}, False),
         ({"mean_away_s": "2592000", "sync_interval_s": "1"}, False),
         ({"mean_away_s": "2592000", "profile": "nim_sds"}, False),
+        ({"mean_away_s": "1", "mean_present_s": "1"}, True),
+        ({"mean_away_s": "0.001", "mean_present_s": "0.001"}, False),
+        ({"mean_away_s": "1e-9", "mean_present_s": "1e-9"}, False),
     ],
 )
-def test_sync_messages_while_participants_are_away_count_for_the_size_of_a_run(
+def test_absences_count_for_the_size_of_a_run(
     changes: dict[str, str], is_allowed: bool
 ) -> None:
-    """They last as long as the absence, even after the last message."""
+    """A run lasts until participants have returned, with sync messages until then."""
     base = {"participants": "50", "messages_per_day": "10", "offline_share": "0.2"}
     plan = changed(PLAN, base | changes)
     if is_allowed:
         check_size(plan)
         return
-    with pytest.raises(TableError, match=r"shorter mean_away_s$"):
+    with pytest.raises(TableError, match=r"another mean_away_s$"):
         check_size(plan)
 
 
