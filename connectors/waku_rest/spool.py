@@ -73,6 +73,11 @@ _UNKNOWN_AHEAD_MS = 60_000
 """How far a sender's time may be ahead of the mirror's clock, ms, if 1.0.0 stored or
 deleted the hash, without the sender's time."""
 
+_MAX_FAST_MS = 2_592_000_000
+"""How fast the clock of 1.0.0 may have been, ms. If its state has a still later time,
+the present clock is probably wrong instead. For example, it is not set after a boot,
+and shows 1970. Without this limit, the mirror would write stored messages again."""
+
 _LATEST_MS = 2**63 - 1
 """Latest time that a state can have, Unix ms."""
 
@@ -205,9 +210,10 @@ class Spool:
             if not had_senders_times:
                 # In a state of 1.0.0, `forgotten_ms` is a time of the mirror's clock.
                 database.execute(
-                    "UPDATE mirror SET forgotten_ms = min(forgotten_ms, ?) + ? "
+                    "UPDATE mirror SET forgotten_ms = ? + iif("
+                    "forgotten_ms - ? < ?, min(forgotten_ms, ?), forgotten_ms) "
                     "WHERE forgotten_ms > 0",
-                    (now_ms, _UNKNOWN_AHEAD_MS),
+                    (_UNKNOWN_AHEAD_MS, now_ms, _MAX_FAST_MS, now_ms),
                 )
             database.execute(
                 "INSERT INTO mirror SELECT ?, 0, TRUE, 0 "
