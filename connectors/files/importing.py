@@ -138,8 +138,8 @@ def _shift_ms(survey: Survey, speed: float, now_ms: int) -> int:
     # written. The largest such shift makes the two times equal for the last record or,
     # if the import is slower than real time, for the first record.
     recorded_ms = survey.last_ms - survey.first_ms
-    import_ms = round(recorded_ms / speed) if speed else 0
-    return now_ms - max(0, recorded_ms - import_ms) - survey.first_ms
+    import_ms = min(recorded_ms, recorded_ms / speed) if speed else 0
+    return now_ms - (recorded_ms - round(import_ms)) - survey.first_ms
 
 
 def _records(path: Path, partitions: int, shift_ms: int) -> Iterator[TopicRecord]:

@@ -263,4 +263,5 @@ class _Pace:
         if not self._speed:
             return 0.0
         due_s = self._begun_s + (record_ms - self._first_ms) / 1000 / self._speed
-        return max(0.0, due_s - time.monotonic())
+        # Python refuses a longer wait, which is needed if a record's time is wrong.
+        return min(max(0.0, due_s - time.monotonic()), threading.TIMEOUT_MAX)

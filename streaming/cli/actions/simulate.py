@@ -97,6 +97,7 @@ def start_of(scenario: AnyScenario, speed: float, now_ms: int) -> int:
     Lamport timestamps count seconds: with fractions of a second, the traffic of the
     same seed could differ.
     """
-    takes_ms = round(scenario.total_ms / speed) if speed else 0
-    start_ms = now_ms - max(0, scenario.total_ms - takes_ms)
+    total_ms = scenario.total_ms
+    takes_ms = round(min(total_ms, total_ms / speed)) if speed else 0
+    start_ms = now_ms - (total_ms - takes_ms)
     return start_ms // 1000 * 1000

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from connectors.files.importing import Survey, import_file, survey_file
+from connectors.files.importing import Survey, _shift_ms, import_file, survey_file
 from connectors.files.record_file import UnreadableFile, write_records
 from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.offsets import TopicOffsets
-from connectors.kafka.producer import partition_of
+from connectors.kafka.producer import _Pace, partition_of
 from connectors.kafka.settings import Client, TopicMissing
 from sds_core.observer.record import RawRecord
 from tests.support.kafka import NOBODY, KafkaTopic, TopicMaker
@@ -48,6 +48,17 @@ def held(topic: KafkaTopic) -> list[RawRecord]:
     ranges = [OffsetRange(partition, 0, end) for partition, end in ends.items()]
     found = fetch(Client.CONFLUENT, topic.settings, ranges)
     return sorted(record for records in found for record in records)
+
+
+@pytest.mark.parametrize("speed", [1e-12, 5e-324])
+def test_slow_import_of_times_that_lie_far_apart_can_be_stopped(speed: float) -> None:
+    """A record may have no time, and Python refuses to wait for 292 years."""
+    survey = Survey(2, 1, 0, NOW_MS)
+    assert _shift_ms(survey, speed, NOW_MS) == NOW_MS
+    pace = _Pace(0, speed)
+    stop = threading.Event()
+    threading.Timer(0.1, stop.set).start()
+    assert stop.wait(pace.wait_s(NOW_MS))
 
 
 def test_survey_summarises_a_file(file: Path, tmp_path: Path) -> None:
