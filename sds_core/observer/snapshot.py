@@ -195,7 +195,7 @@ class Snapshot:
             the protocols are registered.
         tap_labels: The taps that have a metric label; see `Views.labels`.
         forgotten_taps: Counts of the forgotten taps that had no metric label; None if
-            there are none.
+            each forgotten tap had one.
         undecodable: Number of dead letters by reason.
         observer: Settings of the model, from the checkpoint.
         audit: Findings of the newest audit of the mirror.
