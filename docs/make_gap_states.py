@@ -29,7 +29,7 @@ _LABELS = {
     GapEvent.ARRIVED: "arrived, never requested",
     GapEvent.ARRIVED_AFTER_REQUEST: "arrived within the repair window",
     GapEvent.ARRIVED_AFTER_REPAIR_WINDOW: "arrived after the repair window",
-    GapEvent.ARRIVED_AFTER_HORIZON: "arrived after the horizon",
+    GapEvent.ARRIVED_AFTER_HORIZON: "arrived after the retention window",
     GapEvent.FORGOTTEN: "forgotten",
 }
 
@@ -66,7 +66,7 @@ def _label(events: list[GapEvent]) -> str:
     if len(arrivals) == len(ARRIVALS):
         labels.insert(0, "arrived")
     elif GapEvent.ARRIVED_AFTER_HORIZON not in arrivals and len(arrivals) > 1:
-        labels.insert(0, "arrived within the horizon")
+        labels.insert(0, "arrived in the retention window")
     else:
         labels = [_LABELS[event] for event in arrivals] + labels
     return " or ".join(labels)

@@ -106,7 +106,7 @@ def ask(url: str) -> FiringAlerts:
     except (httpx.HTTPError, httpx.InvalidURL):
         problem = "Prometheus does not answer"
     except (msgspec.DecodeError, UnicodeDecodeError):
-        problem = "what answers is no Prometheus"
+        problem = "what answers is not Prometheus"
     return FiringAlerts(asked=True, problem=problem)
 
 

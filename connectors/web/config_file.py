@@ -164,7 +164,7 @@ class WebConfigFile:
         """
         old = self._config
         if (new.tls is None) != (old.tls is None):
-            message = f"{self._path}: TLS can only be switched on or off with a restart"
+            message = f"{self._path}: TLS can be switched on or off only with a restart"
             raise BadWebConfig(message)
         for what, before, after in (
             ("the last remaining login", old.needs_login, new.needs_login),
@@ -177,7 +177,7 @@ class WebConfigFile:
             ("client_allowed_sans", old.chooses_clients, new.chooses_clients),
         ):
             if before and not after:
-                message = f"{self._path}: {what} can only be removed with a restart"
+                message = f"{self._path}: {what} can be removed only with a restart"
                 raise BadWebConfig(message)
 
     def _read(self) -> WebConfig:

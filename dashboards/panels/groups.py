@@ -170,9 +170,9 @@ _ACKNOWLEDGEMENT: list[Panel] = [
     lines(
         "Addressed pairs and pairs in flight",
         "Pairs of a message and a receiver. Addressed: new pairs per graph step. In "
-        "flight: unacknowledged pairs whose deadline has not passed. If the number of "
-        "pairs in flight rises although the traffic does not rise, receivers are "
-        "offline.",
+        "flight: pairs without an acknowledgement, whose deadline has not passed. If "
+        "the number of pairs in flight rises although the traffic does not rise, "
+        "receivers are offline.",
         per_step("mvds_addressed_total", CHANNELS, "addressed"),
         now("mvds_in_flight", CHANNELS, "in flight in {{channel}}"),
     ),

@@ -31,7 +31,7 @@ def find_in_alertmanager(url: str) -> Iterator[str]:
         answer = get(f"{url.rstrip('/')}/api/v2/status", timeout=_TIMEOUT_S)
         if "versionInfo" in answer.raise_for_status().json():
             return
-        problem = "what answers is no Alertmanager"
+        problem = "what answers is not Alertmanager"
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, TypeError) as error:
         problem = f"Alertmanager does not answer ({error})"
     yield f"{problem} at {url}: check --alertmanager"

@@ -82,7 +82,7 @@ def print_size(
 
 def _read(path: Path | None, name: str, kind: type[_Kind]) -> _Kind:
     source = path or files("streaming.cli.measured") / name
-    where = f"{path or name} is no file of the benchmarks: "
+    where = f"{path or name} is not a file of the benchmarks: "
     with wrong_use(OSError, msgspec.MsgspecError, UnicodeDecodeError, where=where):
         return msgspec.json.decode(source.read_bytes(), type=kind)
 

@@ -132,7 +132,7 @@ def test_failure_to_ask_is_reported_in_words(server: Server) -> None:
     """An error, another server, no server: the alerts are not known."""
     assert [one.name for one in ask(server.url).alerts] == ["SdsMessagesLost"]
     server.body = b"hello"
-    assert ask(server.url) == FiringAlerts((), True, "what answers is no Prometheus")
+    assert ask(server.url) == FiringAlerts((), True, "what answers is not Prometheus")
     server.status = 503
     wrong = FiringAlerts((), True, "Prometheus answers with an error (503)")
     assert ask(server.url) == wrong

@@ -151,7 +151,7 @@ def test_changed_file_is_read_again(
         one.getMessage().count("the previous settings remain in effect")
         for one in refused
     ] == [1, 1]
-    assert "TLS can only be switched on or off with a restart" in caplog.text
+    assert "TLS can be switched on or off only with a restart" in caplog.text
     (tmp_path / "web.yml").write_text(f"{TLS}basic_auth_users: {{alice: {HASH}}}\n")
     assert file().needs_login
 
@@ -190,7 +190,7 @@ def test_change_of_the_file_removes_no_protection(
     first = file()
     (tmp_path / "web.yml").write_text(after)
     assert file() is first
-    assert "can only be removed with a restart" in caplog.text
+    assert "can be removed only with a restart" in caplog.text
 
 
 def test_change_while_files_are_read_is_seen(
