@@ -49,7 +49,8 @@ def claim_scratch(root: Path | None = None) -> Path:
         root.mkdir(mode=0o700)
     if not _is_own(root):
         _log.warning(
-            "other users can write to %s, so files of killed JVMs are not deleted",
+            "other users can write to %s, so temporary files go to another directory: "
+            "if a JVM is killed, its files remain there",
             root,
         )
         return Path(tempfile.mkdtemp(prefix=f"{root.name}-"))

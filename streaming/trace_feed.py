@@ -10,7 +10,8 @@ from streaming.chunk import Chunk
 _DEFAULT = DEFAULT_PROTOCOL.encode()
 
 _PASSED_RECORDS = 500
-"""After this number of records, the `TraceReader` gets their digests.
+"""Maximum number of records that the feed collects before the `TraceReader` gets their
+digests.
 
 With default filters, the records take 10 MB.
 """

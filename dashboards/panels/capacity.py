@@ -206,9 +206,9 @@ _FILTERS: list[Panel] = [
     ),
     lines(
         "Ids in the filter by channel",
-        "Number of message ids in a channel's fullest filter in use. Shows the ten "
-        "channels with the highest values. If a line falls, the filter dropped old "
-        "ids. If a line only rises, the filter will saturate.",
+        "Number of message ids in the fullest filter that a channel now uses. Shows "
+        "the ten channels with the highest values. If a line falls, the filter dropped "
+        "old ids. If a line only rises, the filter will saturate.",
         _greatest("sds_bloom_ids"),
     ),
     channel_rows(

@@ -300,7 +300,7 @@ class CostModel:
         return self.fits["batch"].of(self._costs(load)) * self._spread(cores)
 
     def extrapolated(self, load: Load) -> list[str]:
-        """Return the names of the load's values that exceed those of all benchmarks."""
+        """Return the names of the load's values that no benchmark reached."""
         participants = max(state.participants for state in self._scaling.states)
         channels, frames, remembered = (
             max(sum(getattr(load, name) for load in loads) for loads in self._loads)

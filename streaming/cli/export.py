@@ -34,9 +34,9 @@ def command(**options: Any) -> None:
 
     FILE has one record per line. If the name of FILE ends with .xz or .gz, the command
     compresses the file. The command reads the records that the topic contains at
-    startup, and changes nothing in Kafka. If FILE exists, it remains unchanged until
-    all records are written. If FILE is a device or a pipe, such as /dev/stdout, the
-    command writes to it directly. If FILE is a symbolic link, it remains a link.
+    startup, and changes nothing in Kafka. If FILE exists, the command replaces it only
+    after all records are written. If FILE is a device or a pipe, such as /dev/stdout,
+    the command writes to it directly. If FILE is a symbolic link, it remains a link.
 
     To write the file to a topic, use `sds-monitor import`.
     """

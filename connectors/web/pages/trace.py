@@ -44,7 +44,8 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
 
     @contextmanager
     def turn(address: str) -> Iterator[None]:
-        # Allow one trace per client address, and at most `MOST_AT_ONCE` in total.
+        # At any time, allow one trace per client address, and at most `MOST_AT_ONCE`
+        # in total.
         with lock:
             if address in addresses or len(addresses) >= MOST_AT_ONCE:
                 raise TracesBusy
