@@ -1,4 +1,4 @@
-"""The three tables of the history for each kind of view, and their rows.
+"""The tables of the history, three for each kind of view, and the tables' rows.
 
 A row is a dictionary of JSON values, with times in Unix ms. Records in Kafka contain
 these values unchanged. Parquet files contain the values converted to the types of the

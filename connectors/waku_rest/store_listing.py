@@ -86,7 +86,10 @@ async def _read(
     if page.undecodable.count:
         # Without this error, an audit would be complete although the store has
         # messages that were not compared.
-        detail = f"a page of the store has an invalid hash: {page.undecodable.reason}"
+        detail = (
+            "the store's answer contains a message with an invalid hash: "
+            f"{page.undecodable.reason}"
+        )
         raise BadAnswer(node.url, _QUERY, detail)
     before = len(found)
     # The topic of the query is used, because a topic in the answer may have any length.

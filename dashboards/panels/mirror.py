@@ -142,7 +142,7 @@ AUDITS: list[Panel] = [
     moment(
         "Last audit",
         "Time at which the last successful audit ended. If several audit processes "
-        "run, the panel shows the process whose last success is oldest.",
+        "run, the panel shows the earliest of their last successes.",
         "min(sds_audit_last_success_timestamp_seconds)",
         absent="no audit",
     ),
@@ -216,11 +216,11 @@ NODES: list[Panel] = [
     ),
     lines(
         "Full pages and malformed messages",
-        "Number of full pages and malformed messages per graph step. Full: a page is "
-        "as long as the node's cache, so the cache may have overflowed. In this case, "
-        "poll the node more often. Malformed: messages that the mirror could not "
-        "read, usually because the node has a version of the API that the mirror does "
-        "not support.",
+        "Number of full pages and malformed messages per graph step. Full: the node "
+        "returned as many messages as its cache holds, so the cache may have "
+        "overflowed. In this case, poll the node more often. Malformed: messages that "
+        "the mirror could not read, usually because the node has a version of the API "
+        "that the mirror does not support.",
         per_step("sds_mirror_full_pages_total", _ANY, "full, {{node}}"),
         per_step("sds_mirror_undecodable_messages_total", _ANY, "malformed, {{node}}"),
         width=4,

@@ -127,9 +127,9 @@ class Figure:
             figure. The first path, with underscores for dots, is also the figure's name
             in the history.
         history: Whether the history has the figure although the report lacks it.
-        detail: Key in the report of a list of all durations, each with its message id.
-            The report has this list only with ``--report-detail``. Empty if the report
-            never has such a list.
+        detail: Key under which the report has the list of all durations, each with its
+            message id. The report has this list only with ``--report-detail``. Empty if
+            the report never has such a list.
         group: Heading on the page above the figure; empty if the page lacks the figure.
         heading: Name of the figure on the page; for percentiles, the text before the
             percentile, such as ``p95``.

@@ -207,7 +207,8 @@ def sweep_command(
     When all runs are finished, the command writes results.parquet to --out. To continue
     a sweep that was stopped or killed, run the same command again.
 
-    To show earlier results in --out, omit GRID, and give --summary or --html.
+    To show the results that --out already contains, omit GRID, and give --summary or
+    --html.
     """
     from streaming.cli.actions.plan_summary import check_summary, print_summary
     from streaming.cli.actions.plan_sweep import run_sweep

@@ -211,7 +211,7 @@ def test_traffic_has_all_that_is_stored(before: list[tuple[Pipeline, Batch]]) ->
     found = outcome(before[5][0])
     empty = {name for name, content in found.items() if not content}
     assert empty == {"remainders", *(one for one in empty if one.endswith("mvds"))}
-    assert outcome(before[-1][0])["remainders"].keys() == {"sds"}
+    assert outcome(before[-1][0])["remainders"].keys() == {"sds", "tap"}
     assert any(one.tap_hole for one in found["incidents of sds"])
     for number, tables in {
         1: ("incidents", "outbox", "minutes", "acknowledgements", "parts"),

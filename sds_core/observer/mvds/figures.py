@@ -333,8 +333,8 @@ _HEALTH = (
     ),
     Figure(
         "remembered_evicted",
-        "Entries that were removed early from the monitor's memory of all groups, "
-        'because a limit was reached; counted in group "unknown".',
+        'Entries of all groups, counted in group "unknown", that the monitor removed '
+        "from its memory early because a limit was reached.",
         series=(counter("mvds_remembered_evicted_total").of(),),
     ),
     left_out_counter(

@@ -112,7 +112,7 @@ class Window(msgspec.Struct, array_like=True):
         return self.verdict(clock_ms, unacknowledged, sum(self.unanswered.values()))
 
     def judge_without(self, clock_ms: int, excused: Excused) -> tuple[Verdict, str]:
-        """Return verdict and reason if excused evidence does not count.
+        """Return the verdict that follows from unexcused evidence, and its reason.
 
         See `ViewTotals.verdict_without`.
         """

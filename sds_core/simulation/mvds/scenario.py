@@ -32,7 +32,7 @@ class MvdsScenario(BaseScenario, frozen=True, kw_only=True):
         interval_s: Mean time between two messages that a sender creates in the same
             group. The times are exponentially distributed.
         payload_bytes: Length of each message's body, bytes.
-        mode: `batch`: a node sends its own messages at once. `interactive`: a node
+        mode: `batch`: a node sends its own messages immediately. `interactive`: a node
             first offers its own messages.
         backoff: How long a node waits after each sending of a record before it sends
             the record again. `document`: 2, 4, 8, ..., 128, 2, ... epochs. `linear`: 2,

@@ -18,6 +18,7 @@ from sds_core.message_channel import (
 )
 from sds_core.message_channel.retained import RetainedMessages
 from sds_core.message_channel.sized_dict import SizedDict
+from sds_core.message_channel.snapshot import SEAL
 from tests.support.frames import START_MS, FrameFactory, value_of
 from tests.support.message_channel.repair_steps import state
 from tests.support.message_channel.strangers import SMALL, assert_usable
@@ -186,7 +187,9 @@ def test_snapshot_with_more_bytes_than_allowed_is_refused(option: str) -> None:
     )
     with pytest.raises(SnapshotError, match=detail):
         restored(needed - 1)
-    assert restored(needed) == alice.snapshot()
+    expected = state(alice)
+    expected.profile = replace(SMALL, **{option: needed})
+    assert restored(needed) == SEAL.pack(expected)
 
 
 @pytest.mark.parametrize("buffer", ["outgoing", "waiting", "retained"])
