@@ -59,7 +59,7 @@ Expired days are deleted as a whole, even if some of their incidents have not en
 ## Keys and duplicates
 
 **If several rows have the same key, the row with the greatest `told` is valid.**
-The monitor may write the same row more than once, so rows with the same key and the same `told` are identical duplicates.
+The monitor may write the same row more than once: rows with the same key and the same `told` are identical duplicates.
 Each change of an incident adds a complete row.
 
 A minute's figures are totals from the checkpoint's first batch to the end of the minute.
@@ -96,7 +96,7 @@ WHERE ended IS NULL
 ORDER BY found DESC;
 ```
 
-This query returns the new and the lost messages of two days, by channel and hour:
+This query returns the numbers of new and of lost messages on two days, by channel and hour:
 
 ```sql
 WITH latest AS (

@@ -36,8 +36,8 @@ def block(run: Soak) -> str:
         f"The monitor read {run.records:,} records. At the end, the monitor followed "
         f"{run.channels:,} channels and had forgotten {run.forgotten:,} channels. Of "
         f"{run.requests:,} requests, {len(run.failures):,} failed. The final figures "
-        f"had {len(run.differences):,} differences from those of a job that reads the "
-        "whole topic at once.",
+        f"had {len(run.differences):,} differences from those of a job that read the "
+        "whole topic after the run.",
         "",
         *table(HEAD, rows(run)),
         "",

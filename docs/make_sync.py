@@ -77,7 +77,8 @@ def _about(run: SyncRun) -> str:
         f"The fan-out is {DEFAULT_FAN_OUT}, and fingerprints have "
         f"{FINGERPRINT_BYTES} bytes.",
         f"A frame has at most {DEFAULT_LIMITS.frame_bytes // 2**20} MiB. A side "
-        f"accepts at most {DEFAULT_LIMITS.nodes:,} nodes and messages from its peer.",
+        f"accepts at most {DEFAULT_LIMITS.nodes:,} nodes and messages in total from "
+        "its peer.",
         "A request of the document's protocol has at most "
         f"{MAX_START_NODES} start nodes.",
         *(f"Not measured: {name} ({why})." for name, why in run.skipped.items()),
@@ -179,7 +180,7 @@ def _bytes(run: SyncRun, number: int) -> str:
     lines = [f"### Bytes and rounds, {number:,} messages", ""]
     if keys is not None:
         lines += [
-            f"All keys at once: {keys.bytes:,.0f} bytes, {keys.rounds:g} round, "
+            f"*All keys*: {keys.bytes:,.0f} bytes, {keys.rounds:g} round, "
             f"{_ms(keys.cpu_ms)} ms of CPU time.",
             "",
         ]
