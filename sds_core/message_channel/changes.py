@@ -2,10 +2,10 @@
 
 A record holds one call that changed the state, and the call's arguments. To restore the
 state, `MessageChannel.restore` loads a snapshot, and repeats the calls that were
-recorded after it. This gives the same state, because a participant reads no clock, and
-each record contains the random values of its call. These are the message id, as part of
-the frame, and the time of the next sync message. Records and snapshots have a checksum
-(`sds_core.sealed`).
+recorded after the snapshot. The result is the same state, because a participant reads
+no clock, and each record contains the random values of its call. The random values are
+the message id, as part of the frame, and the time of the next sync message. Records and
+snapshots have a checksum (`sds_core.sealed`).
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ class Change(msgspec.Struct, array_like=True):
     Attributes:
         number: Sequence number of the change, from 1.
         now_ms: Time of the call, Unix ms; 0 for `Call.HINT`.
-        next_sync_ms: When the next sync message is due, as the call left it, Unix ms.
+        next_sync_ms: When the next sync message is due, as planned after this call,
+            Unix ms.
     """
 
     number: int

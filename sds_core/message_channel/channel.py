@@ -55,8 +55,8 @@ class MessageChannel(ParticipantView):
             changes the state updates this time.
         hint_provider: Function that returns the retrieval hint of a message, or empty
             bytes if the hint is unknown. None by default. Before the participant
-            builds a frame with a causal history, it calls the function for every entry
-            of the history that has no hint. The function must not raise an error.
+            builds a frame with a causal history, it calls the function for every
+            history entry without a hint. The function must not raise an error.
     """
 
     def __init__(
@@ -131,10 +131,10 @@ class MessageChannel(ParticipantView):
 
         For example, the network refused the message for good. Later causal histories
         do not name a withdrawn message, and repair requests for it are not answered.
-        Its id stays known: copies of the message are ignored, and a causal history that
-        names the id makes nothing missing. The id also stays in the bloom filter, which
-        cannot remove ids. This is harmless, because only the sender of a message looks
-        for its id in the filters of others.
+        Its id stays known: copies of the message are ignored, and if a causal history
+        names the id, the message does not become missing. The id also stays in the
+        bloom filter, which cannot remove ids. There, the id is harmless, because only a
+        message's sender looks for the message in the filters of others.
 
         Returns:
             Whether the message was withdrawn. If the outgoing buffer does not have the
@@ -150,8 +150,8 @@ class MessageChannel(ParticipantView):
         """Store the retrieval hint of a message for use in later causal histories.
 
         Call this for our own messages: the transport knows their hints only after the
-        broadcast. If the message is neither in the log nor waits for its dependencies,
-        or if the hint is too long, the call has no effect.
+        broadcast. If the message is neither in the log nor waiting for dependencies, or
+        if the hint is too long, the call has no effect.
         """
         if self._reception.note_hint(message_id, hint):
             self._done(Call.HINT, 0, hint=hint, message_id=message_id)
@@ -198,7 +198,7 @@ class MessageChannel(ParticipantView):
         """Receive a frame from the network (SDS, "Receive Message").
 
         If the bytes are invalid, the result has an event `Ignored`. If the hint is
-        unknown, `retrieval_hint` is empty.
+        unknown, pass empty bytes as `retrieval_hint`.
         """
         check_time(now_ms)
         # `receive_frame` has the same check, but a frame that is too long must not even
@@ -264,7 +264,7 @@ class MessageChannel(ParticipantView):
         return Step(broadcasts, events)
 
     def sweep_incoming(self, now_ms: int) -> Step:
-        """Stop waiting for messages that are missing for too long.
+        """Stop waiting for messages that have been missing for too long.
 
         Expired repair requests are reported. With `AfterRequest.ASK_AGAIN`, they are
         also repeated. Source: SDS, "Periodic Incoming Buffer Sweep".
@@ -356,8 +356,8 @@ class MessageChannel(ParticipantView):
         """
         state = snapshot.SEAL.unpack(blob)
         snapshot.check_fit(state, profile)
-        # A call has other results under other options, so the changes are repeated
-        # under the options that they were made under.
+        # The result of a call depends on the options, so the changes are repeated with
+        # the options of the original calls.
         made_under = state.profile or profile
         self = cls.__new__(cls)
         try:
@@ -377,8 +377,8 @@ class MessageChannel(ParticipantView):
     def resume(self, now_ms: int) -> None:
         """Extend the waits for missing messages by the time since the last call.
 
-        If the process was off during this time, use this method after a `restore` with
-        `was_off=False`, and only then.
+        Use this method only after a `restore` with `was_off=False`, and only if the
+        process was off during this time.
         """
         self._uptime.is_resuming = True
         self._at(now_ms)

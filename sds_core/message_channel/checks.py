@@ -1,4 +1,4 @@
-"""Checks of calls and received frames, before these change a participant's state."""
+"""Checks that run before a call or received frame changes a participant's state."""
 
 from __future__ import annotations
 

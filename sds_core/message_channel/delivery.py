@@ -59,7 +59,7 @@ class Delivery(Behaviour):
             events.append(Evicted(Buffer.MISSING, oldest))
             events += self.lose(oldest, now_ms)
         # `lose` may have delivered some messages of `unmet`, and marked others as lost.
-        # Dependencies on these messages are met now.
+        # In both cases, the dependencies on these messages are met now.
         unmet = {
             one for one in unmet if one in incoming.missing or one in incoming.waiting
         }

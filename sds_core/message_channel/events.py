@@ -108,8 +108,8 @@ class Delivered(_Event, frozen=True):
     """A content message entered the local log; it does not wait for dependencies.
 
     Attributes:
-        message_id: id of the message. Another participant wrote the message; only after
-            a restore from an older snapshot, it may be a message of ours.
+        message_id: id of the message. Usually, another participant wrote the message.
+            It can be a message of ours only after a restore from an older snapshot.
         sender_id: participant that wrote the message; empty if unknown.
         lamport: Lamport timestamp of the message. In a log with `LogOrder.LAMPORT`, the
             timestamp decides the message's position.
@@ -229,8 +229,8 @@ class Ignored(_Event, frozen=True):
     If we planned to send the frame's message as an answer to a repair request, the
     ignored frame may still cancel our answer.
 
-    With the reason `OLDER_THAN_LOG`, the message is not delivered, because it may have
-    been delivered before. The frame has all its other effects.
+    With the reason `OLDER_THAN_LOG`, the message is not delivered, because the
+    participant may have delivered it before. The frame has all its other effects.
 
     Attributes:
         message_id: message id in the frame; empty if the frame was not decoded.

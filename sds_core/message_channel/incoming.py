@@ -143,7 +143,7 @@ class IncomingBuffer:
             message.retrieval_hint = hint
 
     def arrived(self, message_id: str) -> None:
-        """Count a message that arrived, and record that it is not missing or lost."""
+        """Count an arrived message, and record that it is neither missing nor lost."""
         self.received += 1
         self.is_had(message_id)
 
@@ -175,7 +175,7 @@ class IncomingBuffer:
         ]
 
     def stuck(self, now_ms: int) -> list[str]:
-        """Return ids of messages that wait too long and depend on no missing message.
+        """Return ids of messages that waited too long and depend on no missing message.
 
         Such messages depend on each other in a circle, so they would wait forever. The
         result is in ascending order of Lamport timestamp and id.

@@ -47,7 +47,7 @@ class LamportTimestamp:
             self.value = max(self.value, delivered)
 
     def limit(self, now_ms: int) -> int:
-        """Return the greatest timestamp of a message that is accepted now."""
+        """Return the greatest message timestamp that is accepted now."""
         return (now_ms + self._max_ahead_ms) // self._unit_ms
 
     def _raise_to(self, value: int, now_ms: int) -> None:
@@ -55,8 +55,8 @@ class LamportTimestamp:
 
         The lead is the time by which the timestamp is ahead of the clock. Only sent
         frames may use the other half of the maximum lead. If received frames could also
-        use it, our timestamp could reach the limit, and all participants would ignore
-        our next frames.
+        use that half, our timestamp could reach the limit, and all participants would
+        ignore our next frames.
         """
         reach = (now_ms + self._max_ahead_ms // 2) // self._unit_ms
         self.value = max(self.value, min(value, reach))

@@ -18,12 +18,13 @@ class LocalLog:
 
     Attributes:
         entries: The history entry of each message, by message id.
-        forgotten: The newest ids, at most `limit`, that the log dropped, or whose
-            messages were withdrawn, or received by the application from another source.
-            The value of an id is its message's Lamport timestamp; with
-            `LogOrder.ARRIVAL`, it is the arrival number. For a withdrawn message or one
-            from another source, the value is 0. A dependency on one of these ids is
-            met, and another copy of its message is a duplicate.
+        forgotten: The newest ids, at most `limit`, of three kinds: ids that the log
+            dropped, ids of withdrawn messages, and ids of messages that the application
+            received from another source. The value of an id is its message's Lamport
+            timestamp; with `LogOrder.ARRIVAL`, it is the arrival number. For a
+            withdrawn message or a message from another source, the value is 0. A
+            dependency on one of these ids is met, and another copy of its message is a
+            duplicate.
         horizon: greatest (lamport, message id) that `forgotten` dropped; None if
             `forgotten` dropped no id.
     """
@@ -89,7 +90,7 @@ class LocalLog:
         return entry is not None
 
     def learn_hint(self, message_id: str, hint: bytes) -> None:
-        """If the log has a message without a retrieval hint, store the hint."""
+        """If a message in the log has no retrieval hint yet, store the hint."""
         if message_id in self.hintless:
             self.note_hint(message_id, hint)
 

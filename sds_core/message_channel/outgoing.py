@@ -38,12 +38,12 @@ class Outgoing:
 
     Attributes:
         retry_ms: When the message will be broadcast again, Unix ms; inf if never.
-        seen_by: Participants that sent a filter that holds the message and counts
-            towards its acknowledgement.
+        seen_by: Senders of the filters that hold the message and count towards its
+            acknowledgement.
         filters: Number of filters that hold the message and count towards its
-            acknowledgement. If several filters of one participant hold the message, the
-            first filter always counts. The others count only while the number of known
-            other participants is below `Profile.possible_acks_threshold`, and only if
+            acknowledgement. The first such filter of a participant always counts. The
+            participant's later filters count only while the number of known other
+            participants is below `Profile.possible_acks_threshold`, and only if
             `Profile.possible_acks_capped` is False.
         probes: Size (m_bits, k) of the filter that was checked last, and the bit
             positions of the message's id in filters of this size.
@@ -109,7 +109,7 @@ class OutgoingBuffer:
         return self.messages.pop(message_id, None) is not None
 
     def review(self, frame: Frame, others: int) -> Iterator[Event]:
-        """Find which of our messages another participant received, from its frame.
+        """Find which of our messages a frame's sender received.
 
         Source: SDS, "Review ACK Status". `others` is the number of known other
         participants, at least 1.

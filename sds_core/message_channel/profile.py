@@ -67,9 +67,10 @@ class AfterRequest(StrEnum):
 
 
 class Eviction(StrEnum):
-    """Which entry a full repair buffer drops: the entry due first, or due last.
+    """Which entry a full repair buffer drops: the one that is due first, or due last.
 
-    A full buffer of our requests drops a request that was already sent, if it has one.
+    If a full buffer of our requests has requests that we or others have sent, the
+    buffer drops one of these.
     """
 
     EARLIEST = "earliest"
@@ -124,15 +125,16 @@ class Profile:
     # participant counts, because later filters of the same participant have the same
     # false positives. js-waku always counts all filters. nim-sds requires one filter.
     possible_acks_threshold: int | None = 2
-    # If True, and if fewer other participants than the threshold are known, their
-    # number replaces the threshold, and only one filter of each participant counts.
+    # If True, and if the number of known other participants is below the threshold,
+    # this number replaces the threshold, and only one filter of each participant
+    # counts.
     possible_acks_capped: bool = False
     # If a filter's false-positive rate is above this limit, the filter does not count.
     # Several such filters are not better evidence than one, because all filters of a
     # channel hold nearly the same ids, and so have the same false positives. With None,
     # the limit is the error rate in `bloom`. js-waku and nim-sds have no limit.
-    # Their profiles here have the limit 0.05, because a filter whose bits are all set
-    # would acknowledge every message.
+    # `js_sds()` and `nim_sds()` have the limit 0.05, because a filter whose bits are
+    # all set would acknowledge every message.
     possible_acks_max_false_positive_rate: float | None = None
 
     # Outgoing buffer. In js-waku and in nim-sds, the time until a retry is the same for
@@ -154,7 +156,7 @@ class Profile:
     lost_after_ms: int | None = 600_000
     incoming_limit: int = 1_000  # a full buffer delivers its oldest message early
     incoming_bytes_limit: int = 32 * 2**20  # as outgoing_bytes_limit
-    missing_limit: int = 10_000  # if exceeded, the oldest message counts as lost
+    missing_limit: int = 10_000  # if exceeded, the oldest entry counts as lost
 
     # Limits on the frames of other participants.
     history_limit: int = 500  # entries of one causal history
@@ -170,12 +172,12 @@ class Profile:
     sync_interval_ms: int = 30_000
     sync_least_share: float | None = 1.0
     # Sync messages of other participants delay our sync message, but at most until
-    # (time of our last frame) + this factor x interval x (number of participants).
-    # Received content can make our sync message earlier, but not later. With None,
-    # received content can also delay our sync message, and the delay has no limit
-    # (js-waku). With the factor 3, nearly every participant sends a sync message before
-    # this limit, so it seldom happens that several participants reach the limit
-    # together and send at the same time.
+    # (time of our last frame) + `sync_put_off_limit` x interval x (number of
+    # participants). Received content can make our sync message earlier, but not later.
+    # With None, received content can also delay our sync message, and the delay has no
+    # limit (js-waku). With 3, nearly every participant sends a sync message before its
+    # delay reaches the limit, so participants seldom reach the limit together and send
+    # at the same time.
     sync_put_off_limit: int | None = 3
     # While repair requests wait for a frame that carries them, the time until our next
     # sync message is multiplied by this factor (js-waku).
@@ -187,14 +189,14 @@ class Profile:
     t_min_ms: int = 30_000
     t_max_ms: int = 120_000
     # Number of response groups. With None, the number is max(1, n // 128), where n is
-    # 1 plus the number of other participants that sent a frame within the time
+    # 1 plus the number of other participants that sent a frame within the last
     # `participant_forgotten_after_ms`.
     response_groups: int | None = None
     participant_forgotten_after_ms: int = 3_600_000
-    # If exceeded, the participant whose last frame is the oldest is dropped.
+    # If exceeded, the participant with the oldest last frame is dropped.
     participants_limit: int = 10_000
     requests_per_message: int = 3
-    # Maximum number of requests of a received frame that are read. With None, all
+    # Maximum number of requests that are read from a received frame. With None, all
     # requests are read, as the SDS-R guide requires. In the guide, in js-waku and in
     # nim-sds, a frame carries at most 3 requests. Without a limit, one hostile frame of
     # 20 kB could request all stored messages.
@@ -273,7 +275,8 @@ class Profile:
     def max_content_bytes(self) -> int:
         """Maximum length of content that always fits into a frame, in bytes.
 
-        Beside this content, a frame has room for one entry of the causal history.
+        In addition to this content, a frame has room for one entry of the causal
+        history.
         """
         room = self.max_frame_bytes - self._overhead_bytes() - self._entry_bytes()
         return max(0, room)
@@ -355,9 +358,10 @@ class Profile:
 
 
 def _with_wide_limits(profile: Profile) -> Profile:
-    """Raise the limits that js-waku and nim-sds lack, so that they have no effect.
+    """Raise limits that js-waku and nim-sds lack, to values that have no effect.
 
-    Traffic of these libraries reaches the limits of the buffers, in entries, first.
+    Traffic of these libraries first reaches the limits on the number of entries in
+    the buffers.
     """
     return replace(
         profile,

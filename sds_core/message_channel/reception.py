@@ -87,8 +87,8 @@ class Reception(Behaviour):
         """Apply an accepted content or sync frame to the state.
 
         If the log may have contained and dropped the message, the message is not
-        delivered, and its unknown dependencies are ignored. The frame then has the
-        other effects of a sync frame, and its id is added to the bloom filter.
+        delivered, and its unknown dependencies are ignored. Otherwise, the frame has
+        the effects of a sync frame, and the message's id is added to the bloom filter.
         """
         message_id = frame.message_id
         sender_id = frame.sender_id

@@ -19,7 +19,7 @@ from sds_core.wire import HistoryEntry, HistoryEntryLike
 Priority = TypeVar("Priority", int, tuple[bool, int])
 
 _MOST_OUTDATED = 64
-"""How many more outdated pairs than ids a queue's heap may have before a rebuild."""
+"""Maximum number by which a heap's outdated pairs may exceed the queue's ids."""
 
 
 class PriorityQueue(Generic[Priority]):

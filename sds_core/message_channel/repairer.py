@@ -42,8 +42,8 @@ class AnswersGiven(NamedTuple):
 class AnswerBudget:
     """Limits the answers that are sent in a sweep period (`Profile.repair_sweep_ms`).
 
-    The SDS-R guide has no such limits. Without them, one short frame could request all
-    stored messages, and we would broadcast them all.
+    The SDS-R guide has no such limits. Without limits, one short frame could request
+    all stored messages, and we would broadcast them all.
     """
 
     __slots__ = ("_profile", "_started_ms", "given")
@@ -63,14 +63,14 @@ class AnswerBudget:
     def spend(self, size_bytes: int) -> None:
         """Record an answer.
 
-        The limits are checked before each answer, without its size. So the last answer
-        of a period may exceed the byte limit.
+        The limits are checked before each answer, regardless of the answer's size. So
+        the last answer of a period may exceed the byte limit.
         """
         period, answers, so_far = self.given
         self.given = AnswersGiven(period, answers + 1, so_far + size_bytes)
 
     def next_ms(self, due_ms: float) -> int:
-        """Return the start of the first sweep period that may send an answer.
+        """Return the start of the first sweep period in which an answer may be sent.
 
         Args:
             due_ms: When the answer is due, Unix ms.
@@ -89,7 +89,7 @@ class AnswerBudget:
 
 
 class Participants:
-    """Other participants that sent a frame lately.
+    """Other participants that sent a frame recently.
 
     The number of these participants determines the number of response groups. A
     participant that is silent for too long is dropped. If the number of participants
@@ -155,11 +155,11 @@ class Repairer:
     def named(self, entry: HistoryEntry, since_ms: int, now_ms: int) -> Iterator[Event]:
         """Queue a request for a missing message that a received history names.
 
-        T_req counts from `now_ms`. With `AfterRequest.ASK_AGAIN`, it counts from
-        `since_ms`, when the message was first noticed as missing, or from T_max before
-        `now_ms` if that is later. If it counted from `now_ms`, each new request for a
-        message would start the wait again, and a full buffer could drop each request
-        before its T_req.
+        The wait until T_req starts at `now_ms`. With `AfterRequest.ASK_AGAIN`, it
+        starts at `since_ms`, when the message was first noticed as missing, or at
+        `now_ms` minus T_max, whichever is later. If the wait started at `now_ms`, each
+        new request for a message would restart it, and a full buffer could drop each
+        request before its T_req.
         """
         if self._profile.after_request is AfterRequest.ASK_AGAIN:
             return self.ask_for(entry, max(since_ms, now_ms - self._profile.t_max_ms))
@@ -214,7 +214,7 @@ class Repairer:
             self.retained.add(message_id, value, sender_id, now_ms)
 
     def withdraw(self, message_id: str) -> None:
-        """Send no more answers with a message."""
+        """Stop sending a message as an answer."""
         self.responses.remove(message_id)
         self.retained.remove(message_id)
 

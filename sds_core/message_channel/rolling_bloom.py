@@ -12,9 +12,9 @@ _MOST_PENDING = 1_024
 class RollingBloom:
     """A bloom filter that drops old ids when it has more ids than its limit.
 
-    It is then rebuilt from the newest ids (SDS, "Participant state"). New ids are
-    collected, and added in one call when the filter is needed. This happens seldom,
-    because mainly sent frames need the filter, and a participant receives far more
+    The filter is then rebuilt from the newest ids (SDS, "Participant state"). New ids
+    are collected, and added in one call when the filter is needed. The filter is seldom
+    needed, because mainly sent frames need it, and a participant receives far more
     frames than it sends.
     """
 

@@ -12,8 +12,8 @@ V = TypeVar("V")
 class SizedDict(MutableMapping[str, V]):
     """A dict from ids to values, oldest first, with the total size of the values.
 
-    If untrusted senders choose the sizes of values, a limit on their number does not
-    bound the memory. A limit on the total size does.
+    If untrusted senders choose the sizes of values, a limit on the number of values
+    does not bound the memory, but a limit on the total size does.
 
     Args:
         size_of: Function that returns the size of a value in bytes. The size of a

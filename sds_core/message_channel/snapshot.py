@@ -54,8 +54,8 @@ FREE: Final = frozenset(
 )
 """Profile options that may change at a restart.
 
-The stored state must be within the limits of the new values. They apply after the
-stored changes were repeated.
+The stored state must be within the limits that the new values set. The new values apply
+after the stored changes were repeated.
 """
 
 
@@ -168,7 +168,7 @@ def restored(state: State, profile: Profile, random: Random) -> Parts:
     Call `check_fit` first, because the state must fit the profile.
 
     Raises:
-        WireError: A stored filter or message cannot be read.
+        WireError: A stored filter or message is invalid.
     """
     # Snapshots of older versions lack `own_frame_ms` and `last_ms`.
     own_frame_ms = state.own_frame_ms or state.started_ms

@@ -54,9 +54,9 @@ class ParticipantView(Behaviour):
 
     @property
     def possibly_acknowledged(self) -> tuple[str, ...]:
-        """Ids of our messages that bloom filters acknowledge, oldest first.
+        """Ids of our messages that a received bloom filter seems to hold, oldest first.
 
-        No causal history has acknowledged these messages yet.
+        These messages are not acknowledged yet.
         """
         return self._outgoing.ids(are_possibly_acknowledged=True)
 
@@ -94,7 +94,7 @@ class ParticipantView(Behaviour):
         return SyncStatus(incoming.received, len(incoming.missing), len(incoming.lost))
 
     def frame_of(self, message_id: str, now_ms: int) -> bytes | None:
-        """Return a message's frame, for example to send it to a peer that requests it.
+        """Return a message's frame, for example for a peer that requests the message.
 
         The participant has the frames of messages in the outgoing buffer, of waiting
         messages, and of messages stored for repairs. For other messages, the result is

@@ -1,4 +1,4 @@
-"""A channel for applications. It reports to each sender whether its messages arrive.
+"""A channel for applications, which reports whether each sent message arrives.
 
 `ReliableChannelCore` combines segmentation, SDS, encryption and rate limiting. The core
 has no sockets, threads or clock: it takes inputs with their times, and returns what the

@@ -275,9 +275,9 @@ class ReliableChannelCore:
     ) -> ReliableChannelCore:
         """Restore a channel from a snapshot. In a new process, apply `Restarted` next.
 
-        If the options differ from the options of the stored channel, they apply from
-        `Restarted` on. A replay of inputs before `Restarted` thus has the same result
-        as the first run.
+        If the options differ from the stored channel's options, the new options apply
+        from `Restarted` on. A replay of inputs before `Restarted` thus has the same
+        result as the first run.
 
         Raises:
             StateError: The snapshot is invalid, or does not fit the options.

@@ -223,7 +223,7 @@ LIP_173_NAMES = {
     EventName.SENDING_MESSAGE_IRRECOVERABLE_ERROR: "send-error",
     EventName.RETRIES_EXHAUSTED: "delivery-error",
 }
-"""For each event of LIP-173, the later version of the API, its name in LIP-173.
+"""The names of events in LIP-173, a later version of RELIABLE-CHANNEL-API.
 
 LIP-173 does not define the other events of `EventName`.
 """

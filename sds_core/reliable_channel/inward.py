@@ -44,7 +44,11 @@ class Intake:
         return self.processed_ms + self._min_elapse_ms if self._queue else inf
 
     def add(self, arrived: Arrived) -> int:
-        """Add a message. If a limit is exceeded, drop the oldest; return how many."""
+        """Add a message. If a limit is exceeded, drop the oldest messages.
+
+        Returns:
+            Number of dropped messages.
+        """
         self._queue.append(arrived)
         self._bytes += len(arrived.message.payload)
         dropped, limits = 0, self._limits

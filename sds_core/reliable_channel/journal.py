@@ -3,8 +3,9 @@
 The journal stores every input before its outputs are executed. The whole state may be a
 hundred times as long as an input, so a snapshot of the state replaces the journal only
 after many inputs. A restart loads this snapshot, and applies the inputs in the journal
-again. Of their outputs, only the events that the application may not have received are
-kept. Every other output was already executed, or the input `Restarted` causes it again.
+again. From their outputs, the restart keeps only the events that the application may
+not have received. Every other output was already executed, or the input `Restarted`
+causes it again.
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ class _Entry(msgspec.Struct, array_like=True, frozen=True):
     """An input.
 
     Attributes:
-        while_emitting: Whether the application had not yet received all events of
-            earlier inputs.
+        while_emitting: Whether the application still had to receive events of earlier
+            inputs.
     """
 
     event: Input
@@ -75,8 +76,8 @@ class StoredChannel:
 
     Attributes:
         core: The channel. Apply inputs to the `StoredChannel`, not to the core.
-        unconfirmed: Events before the restart of which it is unknown whether the
-            application received them before the process ended.
+        unconfirmed: Events from before the restart that the application may not have
+            received before the process ended.
     """
 
     def __init__(
@@ -98,8 +99,9 @@ class StoredChannel:
     ) -> StoredChannel:
         """Resume a stored channel, or create one.
 
-        If the channel was resumed, either pass `unconfirmed` to the application and
-        then apply `Restarted`, or apply `Restarted` with `while_emitting` first.
+        If the channel was resumed, pass `unconfirmed` to the application, and then
+        apply `Restarted`. Alternatively, apply `Restarted` with `while_emitting` before
+        you pass `unconfirmed` to the application.
 
         Raises:
             StateError: The stored data is invalid, or belongs to another channel.
@@ -145,9 +147,9 @@ class StoredChannel:
         Args:
             event: The input.
             now_ms: Unix ms.
-            while_emitting: Whether the application has not yet received all events of
-                earlier inputs. For example, it calls `send` when it receives an event,
-                and more events follow.
+            while_emitting: Whether the application still has to receive events of
+                earlier inputs. For example, the application calls `send` while it
+                handles an event, and more events follow.
 
         Raises:
             NotStarted: See `ReliableChannelCore.apply`.

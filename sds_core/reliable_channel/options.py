@@ -28,7 +28,8 @@ The channel uses its own timers instead.
 _ENVELOPE_BYTES: Final = 1_024
 """Bytes of a Waku message that are reserved for everything except the SDS frame.
 
-This includes the encryption, the content topic, the RLN proof and protobuf's fields.
+These bytes hold the encryption overhead, the content topic, the RLN proof and
+protobuf's fields.
 """
 
 _HOUR_MS: Final = 3_600_000
@@ -70,8 +71,8 @@ class Limits:
         retries, retries_bytes: Own chunks that may be sent again. If a limit is
             exceeded, the channel does not send the oldest chunk again.
         queue, queue_bytes: Frames and chunks that wait to be sent. If the queue is
-            full, a new message is refused. A new retry or repair replaces the oldest
-            retry or repair in the queue.
+            full, a new message is refused, and a new retry or repair replaces the
+            oldest retry or repair in the queue.
         intake, intake_bytes: Received messages that wait to be processed. If a limit is
             exceeded, the oldest message is dropped. SDS later notices that this message
             is missing.

@@ -66,7 +66,8 @@ class OutwardState(msgspec.Struct, array_like=True):
     """State for a snapshot.
 
     Attributes:
-        under_way: By number of an unanswered dispatch, its frame and Waku hash.
+        under_way: Frame and Waku hash of each unanswered dispatch, by the number of the
+            dispatch.
     """
 
     first: list[Queued]
@@ -137,7 +138,7 @@ class Outward:
         )
 
     def has_unframed(self, message_id: str) -> bool:
-        """Return whether the queue holds chunks of this message without a frame."""
+        """Return whether queued chunks of the message have no frame yet."""
         return any(chunk.message_id == message_id for chunk in self._unframed)
 
     def wait(self, unframed: Unframed) -> None:

@@ -95,7 +95,7 @@ class ParticipantDriver:
                 self._sending.submit(step.broadcasts, now_ms, out)
 
     def sync(self, now_ms: int, out: Output) -> None:
-        """Send a sync message if one is due and can be dispatched at once.
+        """Send a sync message if one is due and can be dispatched immediately.
 
         Sync messages do not wait in a queue, because a waiting sync message becomes
         outdated.

@@ -19,7 +19,8 @@ _CLOCK_DRIFT_MS = 20_000
 """Maximum error of senders' clocks that stores accept (logos-delivery), ms.
 
 After a query, a store may still receive messages whose senders' time is in the queried
-period. So the next query begins this much before the end of that period.
+period. So the period of the next query begins this much before the end of the queried
+period.
 """
 
 

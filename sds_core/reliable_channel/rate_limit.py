@@ -100,7 +100,7 @@ class RateLimitOptions:
     # 64/WAKU2-NETWORK: 100 messages in 600 s.
     messages_per_epoch: int = 100
     epoch_ms: int = 600_000
-    # The document's "90% capacity".
+    # RELIABLE-CHANNEL-API: "90% capacity".
     approached_share: float = 0.9
     window: Window = Window.EPOCH
 

@@ -43,8 +43,8 @@ class Retries:
         self._limits = options.limits
         self._retries: dict[str, Retry] = {}
         self._bytes = 0
-        # Due times with SDS ids. An entry is outdated if its time is not the
-        # `Retry.due_ms` of this id.
+        # Due times with SDS ids. An entry is outdated if its time differs from the
+        # `Retry.due_ms` of its id.
         self._heap: list[tuple[int, str]] = []
 
     @property

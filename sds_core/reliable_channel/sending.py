@@ -45,7 +45,8 @@ class Sending:
     """Sends messages, sends them again if necessary, and reports each chunk's state.
 
     Attributes:
-        chunks: Our messages that have a chunk that is neither acknowledged nor failed.
+        chunks: Our messages with at least one chunk that is neither acknowledged nor
+            failed.
         retries: Retry timers of the chunks that are not acknowledged.
         waits_for_budget: Whether frames wait for the rate limit. When the value becomes
             True, an event reports the wait.
@@ -167,7 +168,8 @@ class Sending:
             out.events.append(EphemeralMessageDropped(out.message_id, reason))
             return
         # For an ephemeral message, the id in the broadcast is used only in events.
-        # Events have the application's id, so this id replaces the SDS id.
+        # Events contain the application's id, so the application's id replaces the SDS
+        # id.
         self._submit(broadcast._replace(message_id=out.message_id), now_ms, out)
 
     # -- frames of the SDS participant, and the results of their dispatch

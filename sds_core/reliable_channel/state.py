@@ -24,7 +24,7 @@ from sds_core.sealed import Seal
 
 # Our messages and the states of their chunks. Every chunk is an SDS message with its
 # own id. An event has the id of the whole message, and lists all chunks that have
-# reached the event's stage (document, "Event lifecycle").
+# reached the event's stage (RELIABLE-CHANNEL-API, "Event lifecycle").
 
 
 class Stage(IntEnum):

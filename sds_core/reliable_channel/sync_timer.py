@@ -1,10 +1,10 @@
-"""Decides when to send the next sync message (document, "Synchronisation messages").
+"""Decides when to send the next sync message.
 
 Participants share the task of sending sync messages. Each participant draws a random
 time for its next sync message. If a frame of another participant arrives before this
 time, the participant draws a new time. Frames of other participants do not delay a sync
 message with our repair requests, because only we send our requests (SDS-R guide,
-"Periodic Sync Messages").
+"Periodic Sync Messages"). Source: RELIABLE-CHANNEL-API, "Synchronisation messages".
 
 The SDS participant has its own timer (`sds_core.message_channel.sync`). A reliable
 channel does not use that timer, because that timer cannot be stopped, and its maximum
@@ -29,7 +29,7 @@ receives messages of a steady sender would never acknowledge them.
 class SyncMultipliers:
     """Factors by which the random time until our next sync message is multiplied.
 
-    The defaults come from the document.
+    The defaults come from RELIABLE-CHANNEL-API.
 
     Attributes:
         content_received: Factor after content arrived. Our sync message should
@@ -62,8 +62,8 @@ class ChannelSyncTimer:
     """Draws the time of the next sync message.
 
     Args:
-        requests_factor: Repair requests can make the sync message earlier. The minimum
-            time after our last frame is then the drawn time, multiplied by this factor.
+        requests_factor: Repair requests can make the sync message earlier. The earliest
+            time is (time of our last frame) + (drawn time) x this factor.
 
     Attributes:
         next_ms: When the next sync message is due without repair requests, Unix ms; inf

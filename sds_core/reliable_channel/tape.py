@@ -4,8 +4,8 @@ Each encryption draws a new nonce. If a replay encrypted again, it would compute
 Waku hashes than those of the messages that were sent. Causal histories need the hashes
 of the sent messages as retrieval hints.
 
-An encryption that failed is recorded as empty bytes, which no ciphertext is. The replay
-fails at the same frame, so each other frame gets its own ciphertext.
+An encryption that failed is recorded as empty bytes, because no ciphertext is empty.
+The replay fails at the same frame, so each other frame gets its own ciphertext.
 """
 
 from __future__ import annotations

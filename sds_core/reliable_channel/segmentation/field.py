@@ -1,4 +1,4 @@
-"""Multiplication tables of GF(256), for the representations that both codes use.
+"""Multiplication tables of GF(256) for the two erasure codes (`erasure.py`).
 
 Both codes use the field polynomial x^8 + x^4 + x^3 + x^2 + 1. In the classical code, a
 byte contains an element's coefficients. In Leopard-RS, a byte contains an element's

@@ -83,7 +83,7 @@ class SegmentationOptions:
 
     @property
     def code(self) -> ErasureCode:
-        """The code by which the parity segments of the option `layout` are computed."""
+        """The erasure code that computes the parity segments of the option `layout`."""
         return code_of(self.layout)
 
     @property
@@ -130,6 +130,6 @@ class SegmentationOptions:
 
 
 def code_of(layout: SegmentLayout) -> ErasureCode:
-    """Return the code by which the parity segments of a layout are computed."""
+    """Return the erasure code that computes the parity segments of a layout."""
     is_status = layout is SegmentLayout.STATUS_GO
     return ErasureCode.CLASSICAL if is_status else ErasureCode.LEOPARD

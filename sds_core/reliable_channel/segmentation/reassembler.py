@@ -4,9 +4,9 @@ By default, the limits on incomplete payloads are those of nim-segmentation. Rep
 segments do not extend the time after which an incomplete payload is dropped.
 
 If a payload arrives twice, the reassembler returns it twice. SDS already drops repeated
-messages, so the application has sent the payload twice. If a segment of the second copy
-arrives before the first copy is complete, the segment counts as a segment of the first
-copy.
+messages, so in this case, the application has sent the payload twice. If a segment of
+the second copy arrives before the first copy is complete, the segment counts as a
+segment of the first copy.
 """
 
 from __future__ import annotations
@@ -118,9 +118,9 @@ class Finished:
 class Reassembler:
     """Holds segments until their payloads are complete.
 
-    The state consists of `finished`, and of the segments of incomplete payloads for
+    The state consists of `finished`, and of those segments of incomplete payloads for
     which `add` returned `STORED`. To restore the state after a restart, pass `finished`
-    to a new reassembler, and add these segments again.
+    to a new reassembler, and add the stored segments again.
 
     Args:
         finished: Complete payloads whose remaining segments may still arrive, oldest
@@ -175,7 +175,7 @@ class Reassembler:
                 joined.
 
         Raises:
-            NotASegment: The bytes are no segment.
+            NotASegment: The bytes are not a segment.
             SegmentTooLarge: The segment is too long.
             SegmentsDisagree: The segment contradicts an earlier segment of its payload.
                 The new segment is dropped.

@@ -77,8 +77,8 @@ class SegmentSet:
         """Check that a segment can belong to this payload.
 
         Raises:
-            SegmentsDisagree: The segment has another layout, or states another number
-                of segments, than earlier segments of the payload. Or the payload would
+            SegmentsDisagree: The segment differs from earlier segments of the payload
+                in its layout or its stated number of segments, or the payload would
                 have too many segments.
         """
         if not set(self.layouts) & set(header.layouts):
