@@ -289,8 +289,8 @@ class MessageChannel(ParticipantView):
         """Return a sync message: a frame with a history and filter, without content.
 
         The sync message enters no buffer, log or filter (SDS, "Periodic Sync Message").
-        The returned `Step` is empty if the log is empty, no message waits, and no
-        repair request is due.
+        If the log is empty, no message waits for dependencies, and no repair request is
+        due, the returned `Step` is empty.
         """
         self._at(now_ms)
         self._ask_for_hints()
@@ -341,7 +341,7 @@ class MessageChannel(ParticipantView):
         """Restore a participant from a snapshot and later changes.
 
         Args:
-            blob: Result of `snapshot`, of this version or a previous one.
+            blob: Result of `snapshot`, from this release or an earlier one.
             changes: Results of `take_changes`, in order. Changes that the snapshot
                 contains are skipped.
             random: See `MessageChannel`.

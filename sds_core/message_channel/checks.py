@@ -58,7 +58,7 @@ def refusal(
 ) -> Ignored | None:
     """Return why a new content or sync frame is ignored; None if it is accepted.
 
-    `unknown` has those entries of the frame's causal history that the log lacks.
+    `unknown` contains the entries of the frame's causal history that the log lacks.
     """
     message_id = frame.message_id
     entries = len(frame.causal_history)

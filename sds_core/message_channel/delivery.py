@@ -30,8 +30,8 @@ class Delivery(Behaviour):
     ) -> tuple[set[str], list[Event]]:
         """Return ids of a message's unmet dependencies; record those that are missing.
 
-        `unknown` has those entries of the message's causal history that the log lacks.
-        `named_by` is the id of the message that has this causal history.
+        `unknown` contains the entries of the message's causal history that the log
+        lacks. `named_by` is the id of the message that has this causal history.
         """
         incoming = self._incoming
         buffered_is_met = self._profile.buffered_meets_dependencies
@@ -109,7 +109,7 @@ class Delivery(Behaviour):
         return events + self.deliver_circle(self._incoming.waiting_of(needed), now_ms)
 
     def deliver_circle(self, circle: Iterable[str], now_ms: int) -> list[Event]:
-        """Deliver messages that wait for each other, in the given order."""
+        """In the given order, deliver messages that wait for each other."""
         events: list[Event] = []
         for message_id in circle:
             message = self._incoming.waiting.pop(message_id, None)

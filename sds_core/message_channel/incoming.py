@@ -199,7 +199,8 @@ class IncomingBuffer:
     def needed_by(self, message_id: str) -> list[str]:
         """Return the ids of a waiting message and of its unmet dependencies.
 
-        The result also has the unmet dependencies of these dependencies, and so on.
+        The result also contains the unmet dependencies of these dependencies, and so
+        on.
         """
         found = {message_id: None}
         todo = [message_id]

@@ -172,8 +172,8 @@ class OutgoingBuffer:
             needed, has_few_others = others, False
         acknowledged = []
         for message_id, message in self.messages.items():
-            # Unless few other participants are known, only the first filter of each
-            # participant counts.
+            # If `has_few_others` is False, only the first filter of each participant
+            # counts.
             is_again = sender_id in message.seen_by
             if is_again and not has_few_others:
                 if len(message.seen_by) >= needed:

@@ -1,4 +1,4 @@
-"""Interface for the encryption of frames, and a cipher with one shared key.
+"""Interface for the encryption of frames or segments, and a cipher with a shared key.
 
 All participants must be able to decrypt all messages (RELIABLE-CHANNEL-API,
 "Security/Privacy Considerations").
@@ -68,14 +68,14 @@ class Encryption(Protocol):
     """Interface of a cipher that the participants of a channel share."""
 
     def encrypt(self, plaintext: bytes, /) -> bytes:
-        """Return the ciphertext of a frame.
+        """Return the ciphertext of a frame or segment.
 
         Raises:
-            EncryptionError: The frame cannot be encrypted.
+            EncryptionError: The plaintext cannot be encrypted.
         """
 
     def decrypt(self, ciphertext: bytes, /) -> bytes:
-        """Return the frame that a ciphertext contains.
+        """Return the frame or segment that a ciphertext contains.
 
         Raises:
             EncryptionError: The ciphertext was not encrypted for this channel, or was
@@ -84,10 +84,10 @@ class Encryption(Protocol):
 
 
 class ChaChaEncryption:
-    """Encrypts all frames with the same key by ChaCha20-Poly1305 (RFC 8439).
+    """Encrypts all frames or segments with one key by ChaCha20-Poly1305 (RFC 8439).
 
-    A ciphertext consists of two fixed bytes, the nonce, the encrypted frame, and a tag.
-    Nonces are random. If fewer than 2**32 messages are encrypted with a key, the
+    A ciphertext consists of two fixed bytes, the nonce, the encrypted plaintext, and a
+    tag. Nonces are random. If fewer than 2**32 messages are encrypted with a key, the
     probability that two of them have the same nonce is below 2**-32.
 
     Args:
@@ -103,7 +103,7 @@ class ChaChaEncryption:
     """
 
     overhead_bytes: Final = len(_OPENING) + NONCE_BYTES + _TAG_BYTES
-    """Number of bytes by which a ciphertext is longer than its frame."""
+    """Number of bytes by which a ciphertext is longer than its plaintext."""
 
     def __init__(
         self, key: bytes, channel_id: str, nonces: Callable[[int], bytes]
@@ -116,7 +116,7 @@ class ChaChaEncryption:
         self._nonces = nonces
 
     def encrypt(self, plaintext: bytes, /) -> bytes:
-        """Encrypt a frame; see `Encryption`.
+        """Encrypt a frame or segment; see `Encryption`.
 
         Raises:
             BadNonce: The source of nonces returned a wrong number of bytes.
@@ -127,7 +127,7 @@ class ChaChaEncryption:
         return _OPENING + nonce + self._cipher.encrypt(nonce, plaintext, self._context)
 
     def decrypt(self, ciphertext: bytes, /) -> bytes:
-        """Decrypt a frame; see `Encryption`.
+        """Decrypt a frame or segment; see `Encryption`.
 
         Raises:
             Undecryptable: The ciphertext was not encrypted with this key for this

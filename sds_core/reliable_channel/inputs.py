@@ -117,9 +117,9 @@ class Restarted(_Input, frozen=True):
     """The process ended without `Stop`. A new process resumes the stored channel.
 
     Attributes:
-        options: Options that apply from this input on; None for the options that were
-            given to `ReliableChannelCore.restore`. A replay of the inputs after this
-            one needs the options.
+        options: Options that apply from this input on. If None, the options that were
+            given to `ReliableChannelCore.restore` apply. A replay of later inputs needs
+            the options.
     """
 
     options: ReliableChannelOptions | None = None

@@ -104,9 +104,9 @@ class ReliableChannelOptions:
     """Options of a channel. Times are in ms.
 
     Attributes:
-        sync_min_interval_ms: Maximum wait until the next sync message, before a factor
-            of `sync_multipliers` applies. Each wait is random. If the value is 0, the
-            channel sends no sync messages.
+        sync_min_interval_ms: Maximum of the random wait until the next sync message.
+            The wait is then multiplied by a factor of `sync_multipliers`. If the value
+            is 0, the channel sends no sync messages.
         retry_interval_ms: Time until an unacknowledged message is sent again.
         retrieve_frequency_ms: Time between two store queries for missing messages.
         sweep_in_buf_interval_ms: Time between sweeps of the incoming buffer.
@@ -267,7 +267,8 @@ def _retention_ms(profile: Profile, lost_after_ms: int | None) -> int | None:
 
     Participants request a missing message until it counts as lost, and all later
     messages wait for it. So the time must be longer than `lost_after_ms`, unless the
-    profile itself has a shorter time, as `Profile.spec` has.
+    profile's own time is shorter than the profile's `lost_after_ms`, as in
+    `Profile.spec()`.
     """
     retention_ms = profile.repair_retention_ms
     if retention_ms is None or retention_ms < (profile.lost_after_ms or 0):

@@ -123,14 +123,17 @@ class Outward:
         return self._budget.renewed_ms(now_ms)
 
     def has_room(self, frames: int, size_bytes: int) -> bool:
-        """Return whether `frames` more frames of this total size fit into the queue."""
+        """Return whether frames of this number and total size fit into the queue."""
         return (
             len(self) + frames <= self._limits.queue
             and self._bytes + size_bytes <= self._limits.queue_bytes
         )
 
     def allows(self, cause: Cause, now_ms: int) -> bool:
-        """Return whether a new frame would be dispatched now, without counting it."""
+        """Return whether a new frame would be dispatched now.
+
+        The call does not count the frame.
+        """
         return (
             self.is_online
             and not len(self)

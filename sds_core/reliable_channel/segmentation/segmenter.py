@@ -64,7 +64,7 @@ class Segmenter:
         """Return the data segments of a payload in order, then its parity segments.
 
         A payload that fits into one segment becomes one data segment. In status-go's
-        layout, the payload itself is returned, without a header.
+        layout, such a payload is returned unchanged, without a header.
 
         Raises:
             PayloadTooLarge: The payload needs too many segments.
