@@ -164,9 +164,9 @@ def about() -> str:
             "again at 2 epochs, as the specification defines.",
             "- back-off *linear*: each wait is two epochs longer than the previous "
             "wait, as in the simulation of vacp2p/mvds.",
-            "- back-off *deployed*: the first wait is 90 epochs, each further wait is "
-            "twice as long, and a random number of up to 29 epochs is added to each "
-            "wait. status-go uses this back-off, with epochs of 300 ms.",
+            "- back-off *deployed*: the waits are 90, 180, 360, … epochs, and a random "
+            "number of up to 29 epochs is added to each wait. status-go uses this "
+            "back-off, with epochs of 300 ms.",
         )
     )
 
