@@ -35,12 +35,12 @@ How often is the monitor right over eight hours, if participants are phones, clo
 
 Made by `make accuracy-hours SEEDS={seeds}`; do not edit it by hand.
 Like [accuracy.md](accuracy.md), the tables compare the monitor's reports with what really happened in the simulator.
-The {plays} simulations run each [scenario](simulator.md#scenarios) that takes eight hours, with the seeds 1 to {seeds}.
+The {plays} simulations cover every [scenario](simulator.md#scenarios) of eight hours, each with the seeds 1 to {seeds}.
 Versions: sds-monitor {version}, numpy {numpy}; with these versions, the figures are always the same.
 
 Each simulation has a [truth file](simulator.md#the-truth-file), with the figures that a correct monitor reports.
 In all simulations, {differing} figures of the reports differ from the truth file.
-The verdict `blind` is wrong if at least one tap of the channel had no capture gap in the ten minutes before.
+The verdict `blind` is wrong if at least one tap of the channel had no capture gap in the preceding ten minutes.
 Summed over all channels, this verdict was wrong for {blind} minutes.
 """  # noqa: E501 - one sentence per line
 
@@ -89,7 +89,7 @@ SECTIONS = (
             Column(
                 "wrong",
                 "minutes with the verdict `blind` although at least one tap of the "
-                "channel had no gap in the ten minutes before",
+                "channel had no gap in the preceding ten minutes",
                 lambda f: f"{f.wrong_blind_ms / 60_000:,.1f}",
             ),
         ),

@@ -79,8 +79,8 @@ class Chaos(msgspec.Struct, tag_field="command", tag="make chaos"):
             f"{victim}: {count}" for victim, count in self.by_victim.items()
         )
         size = (
-            f"{self.kills:,} kills ({victims}). The broker was also stopped "
-            f"{self.stops:,} times in order. The job started {self.starts:,} times; "
+            f"{self.kills:,} kills ({victims}). The broker was also shut down "
+            f"cleanly {self.stops:,} times. The job started {self.starts:,} times; "
             f"the median time to the first batch was {self.first_batch_s:g} s. The "
             f"topic had {self.records:,} records"
         )

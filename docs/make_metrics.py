@@ -97,7 +97,7 @@ SECTIONS = (
         Section(
             f"Settings of {kind.names.many}",
             f"The [channel table](channels.md) has the settings of {kind.names.many}. "
-            "The metrics of channel `other` show the default settings.",
+            "The metrics with the label value `other` show the default settings.",
             kind.names.label,
             settings_metrics(kind),
             ChannelSettings(),

@@ -60,7 +60,7 @@ def test_table_says_how_long_a_run_was_and_what_it_found() -> None:
     table = block(Runs(CHAOS, FUZZ))
     assert (
         "| `make chaos KILLS=7 SEED=1 JOBS=2` | 2 min | 7 kills (driver: 7). The "
-        "broker was also stopped 3 times in order. The job started 8 times; " in table
+        "broker was also shut down cleanly 3 times. The job started 8 times; " in table
     )
     assert "| 0 differences | 0.7.0, 2026-11-22 |" in table
     assert "| `make fuzz MINUTES=60 SEED=5` | 60 min | 9,000,000 inputs " in table

@@ -116,7 +116,7 @@ _TRAFFIC = under(
     ),
     Figure(
         "replicas",
-        "Copies of payloads that another tap had captured before, of all groups, "
+        "Copies, in all groups, of payloads that another tap had already captured; "
         'counted in group "unknown".',
         report=("replicas",),
         series=(counter("mvds_replicas_total").of(),),
@@ -168,7 +168,8 @@ _DELIVERIES = under(
     "Deliveries",
     Figure(
         "deliveries",
-        "Pairs of a message and a peer that acknowledged this message to any peer.",
+        "Pairs of a message and a peer that acknowledged the message to at least one "
+        "other peer.",
         report=("deliveries",),
         series=(counter("mvds_deliveries_total").of(),),
         heading="Deliveries",
@@ -339,8 +340,8 @@ _HEALTH = (
     ),
     left_out_counter(
         "mvds_left_out_total",
-        'Entries of all groups, counted in group "unknown", that were discarded '
-        "because of a limit; only large groups or hostile traffic reach these limits.",
+        "Entries of all groups that were discarded because of a limit, counted in "
+        'group "unknown"; only large groups or hostile traffic reach these limits.',
         LeftOut,
     ),
 )

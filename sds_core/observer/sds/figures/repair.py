@@ -39,7 +39,7 @@ ENTRIES = under(
     ),
     Figure(
         "repair_requests_for_received",
-        "Repair requests for an id that the requester's own filter holds.",
+        "Repair requests for an id that the requester's own bloom filter holds.",
         report=("repair.requests_for_received",),
         series=(counter("sds_repair_requests_for_received_total").of(),),
     ),

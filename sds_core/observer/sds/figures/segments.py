@@ -6,8 +6,8 @@ from sds_core.observer.figures import Figure, Share, counter, gauge, under
 
 _ENDED = counter(
     "sds_segmented_messages_ended_total",
-    "Segmented messages that are not open, by outcome: complete if enough segments to "
-    "restore the payload were seen, incomplete if too few were seen in time.",
+    "Segmented messages that ended, by outcome: complete if enough segments to restore "
+    "the payload were seen, incomplete if too few segments were seen in time.",
     "outcome",
 )
 _SEGMENTS = counter(
