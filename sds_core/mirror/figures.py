@@ -120,8 +120,8 @@ NODE_METRICS: tuple[Metric[NodeFigures], ...] = (
     ),
     one_sample(
         "sds_mirror_store_swept_timestamp_seconds",
-        "Time up to which the mirror has read the messages of the node's store, in the "
-        "senders' timestamps.",
+        "Sender's timestamp up to which the mirror has read the messages of the node's "
+        "store.",
         lambda n: in_seconds(n.swept_ms),
     ),
 )

@@ -17,7 +17,8 @@ _REPAIR_BYTES = counter(
 
 _BUDGET_USED = gauge(
     "sds_epoch_budget_used_ratio",
-    "Greatest share of the rate-limit budget that any participant used in an epoch.",
+    "Greatest share of the rate-limit budget that one participant used, by epoch "
+    "(current, last).",
     "epoch",
 )
 
@@ -74,7 +75,7 @@ _TRAFFIC = under(
     ),
     Figure(
         "bloom_false_positive_ratio",
-        "False-positive rate of the fullest filter in use.",
+        "False-positive rate of the fullest bloom filter in use.",
         Unit.RATIO,
         series=(gauge("sds_bloom_false_positive_ratio").of(),),
         heading="False positives",
@@ -106,8 +107,8 @@ _TRAFFIC = under(
     ),
     Figure(
         "epoch_messages_max",
-        "Maximum number of messages that one participant sent in the previous "
-        "rate-limit epoch.",
+        "Messages in the previous rate-limit epoch from the participant that sent "
+        "the most.",
         history=True,
         series=(gauge("sds_epoch_messages_max").of(),),
     ),

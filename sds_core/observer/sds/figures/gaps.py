@@ -77,7 +77,7 @@ ENTRIES = under(
     ),
     Figure(
         "gaps_open",
-        "Messages that causal histories name, but that no tap has mirrored yet.",
+        "Messages that causal histories name, but that no tap has seen yet.",
         report=("gaps.open",),
         series=(gauge("sds_dependencies_missing").of(),),
         heading="Open now",
