@@ -150,9 +150,9 @@ SECTIONS = (
             ),
             Column(
                 "stale",
-                "found losses that the monitor still reports at the end, although "
-                "another participant has received the message meanwhile. The tap did "
-                "not see this",
+                "losses that the monitor found and still reports at the end, although "
+                "another participant has received the message since then. The tap did "
+                "not see that the participant received the message",
                 lambda f: f.losses.stale,
             ),
             Column(
@@ -176,8 +176,8 @@ SECTIONS = (
             ),
             Column(
                 "undecided",
-                "no other participant received the message, and a frame named the "
-                "message less than 300 s before the end",
+                "no other participant received the message, and a frame first named "
+                "the message less than 300 s before the end",
                 lambda f: f.losses.undecided,
             ),
         ),
@@ -187,10 +187,10 @@ SECTIONS = (
         "This table counts pairs of a message and a participant who uses the message's "
         "dialect.\nA pair counts if the participant still lacks the message after "
         "300 s.\n"
-        "The 300 s begin when a frame of the participant first shows that it lacks the "
-        "message.\n"
+        "The 300 s begin at the participant's first frame that shows that the "
+        "participant lacks the message.\n"
         "If the participant is absent for more than 300 s after this frame, the 300 s "
-        "begin when it returns.",
+        "begin when the participant returns.",
         (
             Column("found", "", lambda f: f.undelivered.found),
             Column(
@@ -235,8 +235,8 @@ SECTIONS = (
         "Each column name gives the outcome that the monitor reports, then the "
         "transmission that really arrived: the first, a later one, or none.\n"
         "The outcome *lost* includes losses that were retracted.\n"
-        "If a missed message arrives before the participant's next frame, the pair "
-        "counts in the column *first pass, later*.",
+        "If the participant missed the first transmission, but received a later one "
+        "before its next frame, the pair counts in the column *first pass, later*.",
         (
             Column(
                 "first pass, first",
@@ -388,7 +388,7 @@ SECTIONS = (
         "channels.\n"
         "In these scenarios, the network loses at most 1 % of the transmissions.\n"
         "In `quiet`, `tap-blind` and `phones`, participants really lack messages, so "
-        "`degraded` is right there for almost all of these minutes.",
+        "almost all minutes under `degraded` are right in these scenarios.",
         (
             Column("ok", "", minutes("ok")),
             Column("quiet", "", minutes("quiet")),

@@ -261,7 +261,7 @@ def _causes(results: Results) -> Grid:
                 "right, wrong",
                 "number of right and of wrong statements. All statements about the "
                 "same participant or the same tap of a channel count as one statement. "
-                "This statement is wrong if any of them was wrong",
+                "The one statement is wrong if any of these statements was wrong",
             ),
             (
                 "made",
@@ -313,7 +313,7 @@ def _mvds(results: Results) -> Grid:
             (
                 "unacknowledged",
                 "addressed pairs for which the monitor reports no acknowledgement by "
-                "the deadline, although a tap saw the receiver send",
+                "the deadline, although a tap saw that the receiver sent a payload",
             ),
             ("differing", "figures of the reports that differ from the truth"),
         ),

@@ -42,11 +42,12 @@ _BEHAVIOUR = """\
 - Rules compare event times only with other event times, so neither a replay nor a monitor that catches up causes an alert.
   `SdsMonitorClockWrong` is the exception: if Kafka's clock is unknown, the alert compares record times with the monitor's clock, but fires only if the record times are in the future.
   If Kafka's clock is known, `SdsMonitorClockWrong` compares it with the monitor's clock.
-  `SdsMonitorKafkaAway` compares the time of Kafka's last answer, by the monitor's clock, with the clock of Prometheus.
+  `SdsMonitorKafkaAway` compares Prometheus's clock with the time of Kafka's last answer, which the monitor takes from its own clock.
 - Use a separate Prometheus job for each monitor: in one job, two monitors look like one monitor that moved to another address and kept its figures.
-- If Prometheus cannot reach the monitor for a day or less, alerts count the events of the outage afterwards.
-  Only two groups of alerts ignore events of an outage:
-  alerts on [error budgets](#objectives) if the outage took more than five minutes, and `SdsRepairExpiring`, `SdsRedundantRepairStorm`, `MvdsMessagesUnacknowledged` and `SdsMirrorLosing` if it took more than an hour.
+- After an outage of a day or less in which Prometheus could not reach the monitor, alerts count the events of the outage.
+  Only two groups of alerts are exceptions.
+  Alerts on [error budgets](#objectives) ignore the events of an outage of more than five minutes.
+  `SdsRepairExpiring`, `SdsRedundantRepairStorm`, `MvdsMessagesUnacknowledged` and `SdsMirrorLosing` ignore the events of an outage of more than an hour.
   When Prometheus sees a monitor or channel for the first time, figures from before this moment cause no alert.
 - The channel `other`, which sums all channels beyond the [cardinality limit](glossary.md), does not count findings that taps may have caused, but counts findings of muted channels.
 - The rules are tested with Debian's Prometheus 2.42; `docker-compose.yml` runs Prometheus 3.
@@ -57,7 +58,7 @@ _OBJECTIVES = """\
 
 Each channel has two SLOs (service level objectives), exported as `sds_channel_objective_ratio`; you can change them in the [channel table](channels.md):
 
-- **delivery**, {delivery:.0%}: the share of ended deliveries that were not lost or whose loss was retracted ([figures.md](figures.md#5-delivery-per-participant));
+- **delivery**, {delivery:.0%}: the share of ended deliveries that were not lost, or whose loss was retracted ([figures.md](figures.md#5-delivery-per-participant));
 - **acknowledgement**, {acknowledgement:.0%}: the share of messages that were acknowledged within {deadline_s} s, counting only messages that other participants could have acknowledged ([figures.md](figures.md#4-acknowledgement)).
 
 The share of failures that an SLO allows is the [error budget](glossary.md).
@@ -72,7 +73,7 @@ The row with the long window `1d` is from the tool slok/sloth.
 With an SLO of 93 % or less, the factor 14.4 is never reached, even if all events fail.
 Deliveries and messages are counted in slices of five minutes.
 If a capture gap excuses some findings of a slice, the slice counts only a limited number of failures.
-The limit is the number of findings in the last ten minutes that no capture gap excuses.
+The limit is the number of findings of the last ten minutes, without the findings that a capture gap excuses.
 A window does not contain data from before Prometheus first saw the monitor.
 It also does not contain data from outages of more than five minutes in which Prometheus could not reach the monitor.
 """  # noqa: E501 - one sentence per line

@@ -116,8 +116,8 @@ def block() -> str:
         *_overview(),
         "## Options of several commands",
         f"All commands take {', '.join(_first_flag(one.flags) for one in every)}.\n"
-        "*Also* lists further options of a command; the title of a table there stands "
-        "for all options of the table.",
+        "Below a command, *Also* lists further options of the command. If *Also* names "
+        "a table of this section, the command takes all options in the table.",
         *_panels(shared),
     ]
     limited = [one for one in shared if one not in every]

@@ -75,7 +75,7 @@ def command() -> None:
     panel=Panel.TIME,
     help="Time after which the audit runs again; by default, the audit runs once.",
 )
-@serving_options("the metrics of an audit with --every", 9110)
+@serving_options("the audit's metrics, if --every is given", 9110)
 @log_option()
 def compare_command(**options: Any) -> None:
     """Check that a mirror has all messages of a store or of another mirror.
@@ -83,7 +83,7 @@ def compare_command(**options: Any) -> None:
     The command compares the hash and the sender's time of each message. It prints each
     message that is missing on one of the two sides. If --rest names a store, the
     command compares the messages on the given topics. If --peer names another mirror,
-    it compares all messages that have a hash.
+    the command compares all messages whose records contain the message hash.
 
     If the mirror lacks a message when the command ends, the exit code is 1.
     """

@@ -24,8 +24,7 @@ from streaming.cli.window_options import window_options
     "channels",
     multiple=True,
     panel=Panel.CHANNELS,
-    help="Write only the records of this channel and the heartbeats of taps. "
-    "Repeatable.",
+    help="Write only this channel's records and the taps' heartbeats. Repeatable.",
 )
 @window_options(required=False)
 @click.argument("file", type=FILE, envvar="SDS_MONITOR_FILE")

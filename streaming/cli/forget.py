@@ -34,7 +34,8 @@ def command(**options: Any) -> None:
 
     The channel disappears from the page and the metrics. The history keeps the
     channel's incidents and per-minute aggregates. Sums over all channels still include
-    the channel's counts. If the channel has traffic again, it counts as a new channel.
+    the channel's counts. If the channel has traffic again, the monitor treats it as a
+    new channel.
     """
     from streaming.cli.actions.forget import forget
 

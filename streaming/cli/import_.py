@@ -36,8 +36,8 @@ from streaming.cli.values import EXISTING_FILE, Number
     is_flag=True,
     panel=Panel.TIME,
     help="Shift all record times so that the last record gets the time at which it is "
-    "written. If --speed is above 0 and below 1, the first record gets the time at "
-    "which it is written instead.",
+    "written. If --speed is above 0 and below 1, the first record, instead of the last "
+    "record, gets the time at which it is written.",
 )
 @log_option()
 @click.argument("file", type=EXISTING_FILE, envvar="SDS_MONITOR_FILE")

@@ -114,11 +114,11 @@ peer_access_options = option_group(
             for name, content in (
                 (
                     "ca",
-                    "the authority of the other mirror's certificate; the other mirror "
-                    "must use TLS",
+                    "the authority that signed the other mirror's certificate; the "
+                    "other mirror must use TLS",
                 ),
-                ("certificate", "the certificate of this mirror"),
-                ("key", "the key of the certificate of this mirror"),
+                ("certificate", "this mirror's certificate"),
+                ("key", "the key of this mirror's certificate"),
             )
         ),
         secret_setting(
@@ -206,7 +206,7 @@ mirroring_options = option_group(
             default=_DEFAULTS.poll_interval_s,
             panel=Panel.TIME,
             help="Time between two reads of a relay cache. If a cache was at "
-            "least half full, the mirror reads the cache again at once.",
+            "least half full, the mirror immediately reads the cache again.",
         ),
         setting(
             "--store-interval",

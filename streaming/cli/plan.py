@@ -106,7 +106,7 @@ def forecast_command(**options: Any) -> None:
     "--frame-bytes",
     type=_ABOVE_ZERO(max=32 * 2**20),
     panel=Panel.TRAFFIC,
-    show_default="mean size of measured frames with a filter",
+    show_default="mean size of the measured frames that have a filter",
     help="Mean size of a frame, in bytes.",
 )
 @setting(

@@ -273,7 +273,7 @@ run_options = option_group(
             "--prometheus",
             type=Parsed("URL", checked_url),
             panel=Panel.WEB,
-            help="Show the firing alerts of the Prometheus at this URL on the page.",
+            help="URL of the Prometheus whose firing alerts the page shows.",
         ),
         setting(
             "--audit",
