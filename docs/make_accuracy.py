@@ -173,7 +173,8 @@ def _goals(results: Results) -> Grid:
             f"{losses.wrong:,} of {losses.found + losses.wrong:,}",
         ),
         (
-            "the monitor finds every undelivered message that a usable frame shows",
+            "if a usable frame shows that a participant lacks an undelivered message, "
+            "the monitor finds this message",
             not pairs.missed,
             f"{pairs.found:,} of {pairs.found + pairs.missed:,} found; "
             f"{pairs.behind + pairs.unseeable:,} more undelivered messages leave no "

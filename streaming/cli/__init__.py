@@ -42,7 +42,7 @@ COMMANDS = {
         "forget": "Forget channels that are no longer used.",
     },
     "Find the reason": {
-        "incidents": "List the messages behind the figures, with the reason for each.",
+        "incidents": "List lost, undelivered and unacknowledged messages, and why.",
         "trace": "Print what happened to a message.",
         "replay": "Report on a past window, independently of the live job.",
         "inspect": "Decode one frame.",

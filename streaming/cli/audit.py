@@ -73,7 +73,8 @@ def command() -> None:
     "--every",
     type=Duration("s", 1),
     panel=Panel.TIME,
-    help="Time after which the audit runs again; by default, the audit runs once.",
+    help="Time from the end of an audit to the start of the next audit; by default, "
+    "the audit runs once.",
 )
 @serving_options("the audit's metrics, if --every is given", 9110)
 @log_option()
