@@ -1,6 +1,6 @@
 """Functions that decide when a record is sent again.
 
-2/MVDS, "Retransmission", lets each implementation choose this function.
+2/MVDS, "Retransmission", lets each implementation choose its own function.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from collections.abc import Callable
 from random import Random
 
 Backoff = Callable[[int, int], int]
-"""Takes how often a record was sent (at least 1), and in which epoch it was last sent;
-returns the epoch in which it is sent next."""
+"""Takes the number of times that a record was sent (at least 1), and the epoch of the
+last sending; returns the epoch of the next sending."""
 
 _DEPLOYED_EPOCHS = 90
 _DEPLOYED_JITTER_EPOCHS = 30
@@ -20,7 +20,10 @@ _DEPLOYED_DOUBLINGS = 14
 
 
 def exponential(first_epochs: int = 2, bound_epochs: int = 128) -> Backoff:
-    """Return a backoff: waits double up to a bound, then restart at the first wait.
+    """Return an exponential backoff.
+
+    Each wait is twice as long as the previous wait. After the longest wait within the
+    bound, the sequence restarts with the first wait.
 
     Args:
         first_epochs: Wait after a record is first sent, in epochs. With a wait of 1,
@@ -49,9 +52,10 @@ DEFAULT = exponential()
 
 
 def linear(count: int, epoch: int) -> int:
-    """Return the epoch of the next sending; each wait is two epochs longer.
+    """Return the epoch of the next sending.
 
-    The wait has no bound. The simulation of vacp2p/mvds uses this backoff.
+    Each wait is two epochs longer than the previous wait. The wait has no bound. The
+    simulation in vacp2p/mvds uses this backoff.
     """
     return epoch + 2 * count
 

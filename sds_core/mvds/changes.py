@@ -1,11 +1,11 @@
-"""Changes of a node's state, which an application can store.
+"""Changes of a node's state. An application can store these changes.
 
 If a node must resume after a restart, its application stores the changes after each
-call of a method of the node, and only then sends the returned payloads
+call of the node's methods, before it sends the returned payloads
 (connectors/storage/mvds.py).
 
-Acknowledgements that are not sent yet are not stored. If a restart loses such an
-acknowledgement, the peer resends its message, and the node acknowledges this copy.
+Unsent acknowledgements are not stored. If a restart loses an acknowledgement, the peer
+resends the message, and the node acknowledges this copy.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class StoredMessage:
     """A message that a node knows.
 
     Attributes:
-        message: The message; None if it was dropped, because the store was full.
+        message: The message; None if it was dropped because the store was full.
         sender: Peer from which the node first received the message; None if the node
             created the message itself.
         is_delivered: Whether the message was delivered to the application; False while
@@ -68,7 +68,7 @@ class Storage(Protocol):
 
 
 class ChangeLog:
-    """Collects the keys of changed groups, records and messages, until `take`.
+    """Collects the keys of changed groups, records and messages until `take` is called.
 
     If `is_on` is False, nothing is collected.
     """
@@ -88,7 +88,7 @@ class ChangeLog:
         self.epoch = self.is_on
 
     def mark_group(self, group_id: bytes) -> None:
-        """Mark the peers of a group as changed."""
+        """Mark a group's list of peers as changed."""
         if self.is_on:
             self.groups[group_id] = None
 

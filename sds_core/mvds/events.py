@@ -21,14 +21,14 @@ class _Event(msgspec.Struct, frozen=True, gc=False):
 class Delivered(_Event, frozen=True):
     """The node delivers a message of another node to the application.
 
-    A message is delivered once, but an ephemeral message is delivered with each copy
-    that arrives.
+    A message that is not ephemeral is delivered once. An ephemeral message is delivered
+    each time that a copy arrives.
 
     Attributes:
-        sender: The peer from which this copy arrived. The peer did not necessarily
+        sender: The peer that sent the delivered copy. This peer did not necessarily
             create the message, because nodes forward messages.
-        missing_parents: Parents of the message that were not delivered before the
-            message.
+        missing_parents: Parents that had not been delivered when the message was
+            delivered.
     """
 
     message_id: bytes
@@ -65,7 +65,7 @@ class GaveUp(_Event, frozen=True):
     """A record will not be sent again.
 
     Either the record was sent `Options.max_sends` times without an answer, or its
-    message was dropped, because the store is full.
+    message was dropped because the store was full.
     """
 
     message_id: bytes
@@ -74,7 +74,7 @@ class GaveUp(_Event, frozen=True):
 
 
 class Forgotten(_Event, frozen=True):
-    """A message was dropped, because the store is full.
+    """A message was dropped because the store was full.
 
     The node still knows the message's id, so it recognises further copies.
     """
@@ -96,18 +96,18 @@ class RefusedReason(StrEnum):
 class Refused(_Event, frozen=True):
     """A record or a whole payload of a peer was refused.
 
-    For `TOO_MANY_REQUESTS` and `TOO_MANY_ACKS`, the node only omits a request or an
-    acknowledgement, but processes the record otherwise. For the other reasons, the
-    record or payload is not processed.
+    If the reason is `TOO_MANY_REQUESTS` or `TOO_MANY_ACKS`, the node processes the
+    record, but omits the request or the acknowledgement of a message. If the reason is
+    another one, the record or payload is not processed.
 
-    A refused MESSAGE is still acknowledged, unless it is ephemeral, so its sender
-    counts the message as delivered. If a MESSAGE was refused because its sender was not
-    in the message's group, and the sender is added to this group later, the node
-    requests the message.
+    Unless a refused MESSAGE is ephemeral, the node still acknowledges it. The sender
+    then counts the message as delivered. If the MESSAGE was refused because its sender
+    was not in the message's group, the node requests the message when the sender is
+    added to this group.
 
     Attributes:
-        message_id: Id of the message that the record concerns; empty if a whole payload
-            was refused.
+        message_id: Id of the message that was refused, or that was not requested or not
+            acknowledged; empty if a whole payload was refused.
     """
 
     reason: RefusedReason

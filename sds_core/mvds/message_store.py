@@ -12,7 +12,7 @@ from sds_core.mvds.payload import Message
 
 
 class _Pool:
-    """Sizes of stored messages, oldest first.
+    """Sizes of stored messages, oldest message first.
 
     One pool is for the node's own messages, another for messages of other nodes.
     """
@@ -32,8 +32,9 @@ class _Pool:
 class MessageStore:
     """Known messages by id.
 
-    The limits apply separately to the node's own messages. Otherwise, a peer that sends
-    many messages could displace own messages that are not sent yet.
+    The limits on the number and the total size of messages apply separately to the
+    node's own messages and to messages of other nodes. Otherwise, a peer that sends
+    many messages could displace the node's own unsent messages.
 
     If a message changes, the store calls `mark` with the message's id.
     """
@@ -108,9 +109,10 @@ class MessageStore:
         self._mark(message_id)
 
     def forget_surplus_ids(self) -> None:
-        """Drop the oldest ids of dropped messages, down to `Options.max_known_ids`.
+        """Drop ids of dropped messages, oldest first, until the limit is met.
 
-        Call this only after `surplus` has returned None.
+        `Options.max_known_ids` limits the number of all known ids. Call this only after
+        `surplus` has returned None.
         """
         while len(self._known) > self._options.max_known_ids:
             # `_dropped` is not empty here, because both pools together hold at most

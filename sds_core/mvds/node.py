@@ -41,9 +41,10 @@ from sds_core.mvds.state import NodeState
 def payloads_of_epoch(state: NodeState, events: list[Event]) -> dict[bytes, Payload]:
     """Return the payloads of the current epoch, by peer.
 
-    A payload contains the queued items and the due records of one peer. The send count
-    of each record in the payload increases. If a record does not fit into the payload,
-    it is due again in the next epoch (2/MVDS, "Retransmission").
+    A payload contains the queued acknowledgements and ephemeral messages for one peer,
+    and the due records for this peer. The send count of each record in the payload
+    increases. If a record does not fit into the payload, it is due again in the next
+    epoch (2/MVDS, "Retransmission").
     """
     payloads = {}
     due = state.records.take_due(state.epoch)
@@ -115,11 +116,11 @@ class Node:
         return self._state.store.message(message_id)
 
     def is_delivered(self, message_id: bytes) -> bool:
-        """Return whether a message was delivered; the node's own messages count too."""
+        """Return whether a message was delivered; own messages count as delivered."""
         return self._state.store.is_delivered(message_id)
 
     def add_group(self, group_id: bytes, peers: Iterable[bytes] = ()) -> None:
-        """Join a group if the node is not in it, and add peers to the group.
+        """Add peers to a group. If the node is not in the group, join it first.
 
         The node sends later messages of the group to the added peers; it sends earlier
         messages only if these peers request them. If the node refused messages of these
@@ -142,9 +143,9 @@ class Node:
     def remove_peer(self, group_id: bytes, peer: bytes) -> None:
         """Remove a peer from a group.
 
-        The peer's records for messages of the group, and the group's ephemeral messages
-        that wait for the peer, are dropped. If the peer is now in none of the node's
-        groups, everything that waits for the peer is dropped.
+        The node drops the peer's records for known messages of the group, and the
+        group's ephemeral messages that wait for the peer. If the peer is in no other
+        group of the node, the node drops everything that waits for the peer.
         """
         state = self._state
         state.groups.remove_peer(group_id, peer)
@@ -210,9 +211,9 @@ class Node:
         return new_id
 
     def peer_online(self, peer: bytes) -> None:
-        """Make all records for a peer due in the next epoch, without their backoff.
+        """Make all records for a peer due in the next epoch, regardless of the backoff.
 
-        The application calls this when the peer becomes reachable.
+        The application calls this method when the peer becomes reachable.
         """
         next_epoch = self.epoch + 1
         for record in self.records:
@@ -225,9 +226,9 @@ class Node:
         self._state.log.mark_epoch()
         self._state.request_late()
         events: list[Event] = []
-        # `append` and `restore` leave this to `tick`, because they return no events. If
-        # they dropped or delivered a message, this change could be stored, but the
-        # event could be lost at the end of the process.
+        # `append` and `restore` leave dropping and delivery to `tick`, because they
+        # return no events. Otherwise, a change could be stored, but its event could be
+        # lost when the process ends.
         self._state.drop_surplus(events)
         return Step(payloads_of_epoch(self._state, events), events)
 
@@ -262,9 +263,9 @@ class Node:
     ) -> Self:
         """Return a node that resumes from a stored state.
 
-        The options may differ from those of the node that stored the state. If messages
-        exceed a limit of the new options, or need no longer wait for their parents, the
-        next `tick` drops or delivers them.
+        The options may differ from those of the node that stored the state. The next
+        `tick` drops messages that exceed a limit of the new options, and delivers
+        messages that no longer have to wait for their parents.
         """
         node = cls(peer_id, options)
         node._state.load(state)

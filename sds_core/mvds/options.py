@@ -29,7 +29,7 @@ class Resolution(StrEnum):
     - NONE: the message is delivered, and the missing parents are ignored.
     - EVENTUAL: the message is delivered, and missing parents are requested.
     - CONSISTENT: missing parents are requested, and the message is delivered only after
-      all its parents. A parent is also delivered only after its own parents.
+      all its parents. The same rule applies to each parent.
     """
 
     NONE = "none"
@@ -42,22 +42,22 @@ class Options:
     """The options of one node.
 
     Attributes:
-        max_sends: How often a record is sent, if the peer does not answer, before it is
-            dropped; None for no limit.
+        max_sends: Maximum number of times that a record is sent. If the peer still does
+            not answer, the record is dropped. None for no limit.
         forward: Whether received messages are offered to the other peers of the group.
             Deployed nodes forward messages, but 2/MVDS does not mention forwarding.
         write_parents: Whether the node's own messages name parents. The parents are the
-            group's delivered messages that are not yet a stored message's parent.
+            group's delivered messages that no stored message names as a parent.
         group_id_bytes: Length of group ids; None for any length. If group ids differ in
             length, two different messages may have the same id. Deployed nodes use 32.
-        max_payload_bytes: Maximum length of a sent payload. Waku relays forward at most
-            150 KB.
+        max_payload_bytes: Maximum length of a sent payload. Waku relays forward
+            messages of at most 150 KB.
         max_messages, max_stored_bytes: Maximum number and total size of stored
             messages. The limits apply separately to the node's own messages and to
             messages of other nodes; the oldest message is dropped first.
         max_known_ids: Maximum number of known message ids. If a message with a known id
-            arrives, it is acknowledged but not delivered. Ids of dropped messages are
-            dropped, the oldest first.
+            arrives, it is acknowledged but not delivered. If there are more known ids,
+            the ids of dropped messages are dropped, oldest first.
         max_requests: Maximum number of REQUEST records for one peer. Requests for
             messages that the node refused earlier also count.
         max_acks: Maximum number of acknowledgements that wait to be sent to one peer;

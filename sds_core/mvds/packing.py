@@ -85,9 +85,9 @@ class Outbox:
         self._ephemeral: dict[bytes, list[Message]] = {}
 
     def peers(self) -> list[bytes]:
-        """Return the peers for which acknowledgements or messages wait.
+        """Return the peers for which acknowledgements or ephemeral messages wait.
 
-        A peer that has both occurs twice.
+        If both wait for a peer, the peer occurs twice.
         """
         return [*self._acks, *self._ephemeral]
 
@@ -122,8 +122,8 @@ class Outbox:
     def pack(self, peer: bytes, packer: Packer) -> None:
         """Move acknowledgements and messages for a peer into the peer's payload.
 
-        Those that do not fit continue to wait. The acknowledgements take only so many
-        bytes that a message of maximum length still fits.
+        Those that do not fit continue to wait. The acknowledgements leave room for a
+        message of maximum length.
         """
         room_bytes = packer.left_bytes - self._options.max_message_bytes
         acks = self._acks.pop(peer, {})

@@ -91,9 +91,9 @@ class WaitingMessages:
         return missing
 
     def delivered(self, parent: bytes) -> list[bytes]:
-        """Return the messages that waited only for this parent, which was delivered.
+        """Return the messages that waited only for `parent`.
 
-        These messages no longer wait.
+        `parent` was delivered, so these messages no longer wait.
         """
         ready = []
         for child in self._children.pop(parent, ()):

@@ -4,8 +4,9 @@ The specification numbers the fields from 5001, but vacp2p/mvds numbers them fro
 This module decodes both numberings, but always encodes with the numbering of the
 specification.
 
-The first byte of a value shows which numbering it uses. A value begins with the tag of
-a field, which has three bytes in the specification and one byte in vacp2p/mvds.
+The first byte of a value shows which numbering the value uses. A value begins with the
+tag of a field. This tag has three bytes in the numbering of the specification, and one
+byte in the numbering of vacp2p/mvds.
 
 Sources: 2/MVDS, "Payloads"; 4/MVDS-META; status-im/mvds for `group_offers`.
 """
@@ -139,7 +140,7 @@ class Payload:
 
 
 def decode(value: bytes) -> Payload:
-    """Decode a payload in either numbering of fields; no bytes are an empty payload.
+    """Decode a payload in either numbering; an empty value is an empty payload.
 
     Unknown fields are ignored, but at least one field must be known.
 
@@ -160,7 +161,7 @@ def decode_first(value: bytes, most: int) -> tuple[Payload, int]:
 
     Args:
         value: The payload; see `decode`.
-        most: Maximum number of records to return. They are counted in the order ACK,
+        most: Maximum number of records to return. Records are counted in the order ACK,
             OFFER, REQUEST, MESSAGE. The ids of group offers follow the other offers.
 
     Returns:

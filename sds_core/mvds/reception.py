@@ -1,8 +1,7 @@
 """Applies the records of a received payload to a node's state.
 
-Source: 2/MVDS, "Flow". If a peer sends an ACK, OFFER or MESSAGE record, the peer has
-the message of this record. The node then stops sending or offering the message to the
-peer.
+Source: 2/MVDS, "Flow". An ACK, OFFER or MESSAGE record from a peer shows that the peer
+has the message. The node then stops sending or offering the message to the peer.
 """
 
 from __future__ import annotations
@@ -32,19 +31,19 @@ class Reception:
             self._is_held_by_sender(one)
         for one in payload.requests:
             self._take_request(one)
-        # Messages are processed before offers. If a payload contains a message and also
-        # offers it, the node then does not request the message.
+        # Messages are processed before offers. Therefore, if a payload contains a
+        # message and also offers it, the node does not request the message.
         for message in payload.messages:
             self._take_message(message)
         for one in payload.offered():
             self._take_offer(one)
 
     def _take_request(self, one: bytes) -> None:
-        """Answer a request: put a MESSAGE record in the place of the OFFER record.
+        """Answer a request: replace the OFFER record by a MESSAGE record.
 
-        A peer also requests messages that were not offered, for example parents. If a
-        MESSAGE record already exists, it does not change, so repeated requests do not
-        cause additional sendings.
+        A peer may also request messages that the node did not offer, such as parents.
+        If a MESSAGE record already exists, it does not change, so repeated requests do
+        not cause additional sendings.
         """
         message = self._state.store.message(one)
         if message is None or not self._shares(message.group_id):
@@ -108,7 +107,7 @@ class Reception:
             self._state.foreign.add(self._sender, message.group_id, one)
 
     def _pass_on(self, one: bytes, group_id: bytes) -> None:
-        """Acknowledge a new message to peers that offered it; offer it to others.
+        """Acknowledge a new message to peers that offered it; offer it to the other peers.
 
         The node no longer requests the message from any peer.
         """

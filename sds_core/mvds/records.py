@@ -12,7 +12,7 @@ from enum import StrEnum
 from heapq import heapify, heappop, heappush
 
 _FEW_ENTRIES = 1_000
-"""The schedule keeps up to this many outdated entries until they are due.
+"""If at most this many entries are outdated, the schedule keeps them until due.
 
 An entry is outdated if its record was removed or replaced.
 """
@@ -33,9 +33,9 @@ class Record:
     Attributes:
         send_count: How often the record was sent so far.
         send_epoch: Epoch in which the node sends the record next.
-        is_offered: For a REQUEST, whether the peer offered the message. The peer may
-            lack a parent that it did not offer. This attribute is not stored; after a
-            restart, it is True.
+        is_offered: For a REQUEST, whether the peer offered the message. If the message
+            is a parent that the peer did not offer, the peer may lack it. This
+            attribute is not stored; after a restart, it is True.
     """
 
     peer: bytes
@@ -47,7 +47,7 @@ class Record:
 
 
 class RecordTable:
-    """Holds at most one record for each peer and message.
+    """Holds at most one record for each pair of a peer and a message.
 
     If a record is added, replaced or removed, the table calls `mark` with the record's
     peer and message id.
@@ -107,10 +107,11 @@ class RecordTable:
         self._mark(peer, message_id)
 
     def take_due(self, epoch: int) -> dict[bytes, list[Record]]:
-        """Take the records that are due at an epoch from the schedule, by peer.
+        """Return the records that are due at an epoch, by peer.
 
-        The records of each peer are in order of send epoch. The caller must then call
-        `put`, `put_back` or `remove` for each record.
+        The records are removed from the schedule. The records of each peer are in order
+        of send epoch. The caller must then call `put`, `put_back` or `remove` for each
+        record.
         """
         due: dict[bytes, list[Record]] = {}
         while self._due and self._due[0][0] <= epoch:

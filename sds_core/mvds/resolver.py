@@ -28,7 +28,7 @@ class Resolver:
         return self._heads.newest(group_id, self._options.max_parents)
 
     def appended(self, message_id: bytes, message: Message) -> None:
-        """Record a message of our own, which counts as delivered."""
+        """Register a message of our own, which counts as delivered."""
         self._heads.stored(message)
         self._heads.delivered(message_id, message.group_id)
 
@@ -56,10 +56,10 @@ class Resolver:
             self._deliver(message_id, missing, events)
 
     def deliver_surplus(self, events: list[Event]) -> None:
-        """Deliver the oldest waiting messages until only as many wait as may wait.
+        """Deliver the oldest waiting messages until their number is within the limit.
 
-        Without consistent resolution, no message may wait. A node that was restored
-        with other options may have waiting messages nevertheless.
+        Without consistent resolution, the limit is 0. A node that was restored from a
+        state with other options may nevertheless have waiting messages.
         """
         is_consistent = self._options.resolution is Resolution.CONSISTENT
         limit = self._options.max_waiting if is_consistent else 0

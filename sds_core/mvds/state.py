@@ -83,7 +83,7 @@ class ForeignMessages:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        # For each peer, the hash of the group id by message id. Only the hash is kept,
+        # For each peer, the hash of the group id, by message id. Only the hash is kept,
         # because the id of an unknown group may have any length.
         self._groups: dict[bytes, dict[bytes, bytes]] = {}
 
@@ -168,15 +168,15 @@ class NodeState:
                 del self.late[peer]
 
     def give_up(self, record: Record, events: list[Event]) -> None:
-        """Stop sending a record that was not answered."""
+        """Drop an unanswered record, and add a `GaveUp` event."""
         self.records.remove(record.peer, record.message_id)
         events.append(GaveUp(record.message_id, record.peer, record.type))
 
     def drop_surplus(self, events: list[Event]) -> None:
         """Drop messages and ids beyond the store's limits.
 
-        The records for a dropped message are dropped too. Waiting messages beyond their
-        limit are delivered.
+        The records for a dropped message are dropped too. If too many messages wait for
+        their parents, the oldest of these are delivered.
         """
         self.resolver.deliver_surplus(events)
         while (oldest := self.store.surplus()) is not None:
@@ -200,7 +200,8 @@ class NodeState:
     def load(self, state: Changes) -> None:
         """Restore a stored state into a new node.
 
-        If the state exceeds limits, the next `drop_surplus` applies them.
+        If the state exceeds limits of the options, the next `drop_surplus` applies
+        these limits.
         """
         self.epoch = state.epoch
         for group_id, peers in state.groups.items():

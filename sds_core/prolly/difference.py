@@ -2,8 +2,9 @@
 
 The comparison starts at the roots. On each level, it drops the nodes that both trees
 have, and replaces all other nodes by their children. The comparison finds every
-difference, because it drops only nodes with equal Merkle hashes, and their subtrees are
-equal. Its CPU time depends on the size of the difference, not on the size of the trees.
+difference, because it drops only nodes that have equal Merkle hashes, and such nodes
+have equal subtrees. Its CPU time depends on the size of the difference, not on the size
+of the trees.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from sds_core.prolly.tree import ProllyTree
 def unequal_on(
     level: int, first: ProllyTree, second: ProllyTree
 ) -> tuple[list[Node], list[Node]]:
-    """Return a level's nodes that only `first` has, and nodes that only `second` has.
+    """Return a level's nodes that only `first` has, and those that only `second` has.
 
     The two trees must have the same fan-out.
     """

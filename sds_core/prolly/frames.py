@@ -88,8 +88,8 @@ def message_in(
     """Return the message in a frame.
 
     A message that is a list of many small items takes up to 40 times the memory of its
-    frame. If such messages are expected, give their maximum length as `max_bytes`. If
-    they are not expected, give the kinds of all other messages as `expected`.
+    frame. If such messages are expected, pass their maximum length as `max_bytes`.
+    Otherwise, pass only the kinds of the expected messages as `expected`.
 
     Raises:
         UnexpectedMessage: The frame's kind is not in `expected`. The message is not
@@ -131,7 +131,7 @@ class FrameReader:
 
     @property
     def is_between_frames(self) -> bool:
-        """Whether the stream has no incomplete frame, so that it may end now."""
+        """Whether no frame is incomplete, so that the stream may end now."""
         return not self._buffer
 
     def feed(self, data: bytes) -> list[Frame]:

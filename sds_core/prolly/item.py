@@ -65,7 +65,7 @@ def unpack(key: bytes) -> Item:
 
 
 def first_key_at(timestamp_ns: int) -> bytes:
-    """Return the smallest possible key of a message that is not before a time."""
+    """Return the smallest possible key of a message at or after a time."""
     return _TIMESTAMP.pack(min(max(timestamp_ns, 0), TAIL_TIMESTAMP_NS)) + bytes(
         HASH_BYTES
     )

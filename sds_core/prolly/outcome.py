@@ -14,7 +14,7 @@ class Limits(NamedTuple):
     """Limits of one synchronisation.
 
     Attributes:
-        frame_bytes: Maximum length of a frame in both directions, bytes.
+        frame_bytes: Maximum length of a frame in either direction, bytes.
         nodes: Maximum number of nodes and messages, in total, that a peer may send. A
             node or message needs less than 500 bytes of memory. By default, they
             therefore need at most 500 MB in total.

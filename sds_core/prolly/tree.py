@@ -3,8 +3,8 @@
 The design combines 75/WAKU2-SYNC and Gustafson's okra. As in okra, only a node's own
 hash decides whether the node is a boundary. Therefore, if a message is inserted or
 deleted, the other boundaries stay the same. As in the proof of concept of
-75/WAKU2-SYNC, the rightmost node of every level is a tail (there: "fake root"). The
-tail of the highest level is the root.
+75/WAKU2-SYNC, the rightmost node of every level is a tail (called "fake root" there).
+The tail of the highest level is the root.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class ProllyTree:
         return found if found is not None and found.key == key else None
 
     def first_node_at(self, level: int, timestamp_ns: int) -> Node | None:
-        """Return the leftmost node of a level whose key has this time.
+        """Return a level's leftmost node whose key has this time.
 
         Return None if no node of the level has this time.
         """
@@ -131,8 +131,8 @@ class ProllyTree:
             if place:
                 found = children[place - 1]
             here = children[place]
-        # The left neighbour of `node` is the last of the nodes below `found` that have
-        # the level of `node`.
+        # The left neighbour of `node` is the rightmost node below `found` on the level
+        # of `node`.
         while found is not None and found.level > node.level:
             found = found.children[-1]
         return found
@@ -146,8 +146,8 @@ class ProllyTree:
     def raised(self, level: int) -> Node:
         """Return a root on `level` for the same messages.
 
-        Levels above the tree's root have one node each. If the tree's root is on
-        `level` or on a higher level, return the tree's root.
+        If the tree's root is on `level` or on a higher level, return the tree's root.
+        Otherwise, add levels of one node each above the tree's root.
         """
         root = self.root
         if root.level == 0 and level:
@@ -170,7 +170,7 @@ class ProllyTree:
         return here
 
     def with_root(self, root: Node) -> Self:
-        """Return a tree with the same fan-out and the given root, without checks."""
+        """Return a tree with this tree's fan-out and the given root; check nothing."""
         made = object.__new__(type(self))
         made.fan_out = self.fan_out
         made._limit = self._limit
@@ -227,8 +227,9 @@ def _take_between(
 ) -> None:
     """Copy the messages below `node` whose encoded keys are in [first, end).
 
-    `before` is less than all keys below `node`: the key of the left neighbour of
-    `node`, or an empty byte string if `node` has no left neighbour.
+    `before` is the key of the left neighbour of `node`, or an empty byte string if
+    `node` has no left neighbour. Therefore, `before` is less than all keys below
+    `node`.
     """
     if node.key < first or before >= end:
         return

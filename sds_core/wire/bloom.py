@@ -34,7 +34,7 @@ _BITS_TAG = 0x0A
 _ERROR_RATE_UNIT = 1_000_000
 
 MAX_K = 32
-"""Maximum accepted number of hash functions in the header of a filter.
+"""Maximum number of hash functions that the header of a filter may state.
 
 Each hash function makes every look-up slower. Even for an error rate of 2**-32, a
 filter needs only 32 hash functions.
@@ -65,8 +65,8 @@ class BloomParameters:
 
     Attributes:
         capacity: Number of ids for which the filter is designed, at least 1.
-        error_rate: Share of false positives for which the filter is designed if it has
-            `capacity` ids, in (0, 1).
+        error_rate: Share of false positives, in (0, 1), that the filter is designed to
+            have when it holds `capacity` ids.
         length_bytes: Length of the filter's bits on the wire: 8 bytes for each full
             64-bit word of the `m_bits` bits, plus 8 bytes.
     """
@@ -109,13 +109,13 @@ def probes(
 ) -> tuple[tuple[int, int], ...]:
     """Return the positions of an id's k bits in a filter, as (byte index, bit mask).
 
-    If `bits` is the first result of `filter_bits`, and `probes` is the result of this
-    function, the id is probably in the filter if
-    `all(bits[index] & mask for index, mask in probes)`. The positions are the same in
-    all filters with equal dialect, m_bits and k.
+    The id is probably in a filter if
+    `all(bits[index] & mask for index, mask in probes)` is true. Here, `bits` is the
+    first result of `filter_bits`, and `probes` is the result of this function. The
+    positions are the same in all filters with equal dialect, m_bits and k.
 
-    This function hashes the UTF-8 bytes of an id, and js-waku hashes UTF-16 code units.
-    The two hashes of an ASCII id are equal, and all ids in use are ASCII.
+    This function hashes the UTF-8 bytes of an id, but js-waku hashes the UTF-16 code
+    units. For an ASCII id, the positions are the same, and all ids in use are ASCII.
     """
     hash_a, hash_b = id_hashes(message_id, dialect)
     indices = double_hash(hash_a, hash_b, m_bits, k)
@@ -145,10 +145,11 @@ def double_hash(hash_a: int, hash_b: int, m_bits: int, k: int) -> list[int]:
 def filter_bits(
     dialect: Dialect, raw: bytes, parameters: BloomParameters = DEFAULT_PARAMETERS
 ) -> tuple[bytes | memoryview, int, int]:
-    """Return (bits, m_bits, k) of a filter in its wire form, without copying the bits.
+    """Return (bits, m_bits, k) of a filter in its wire form.
 
-    A filter of NIM contains its parameters. A filter of SPEC does not contain them, so
-    the caller gives `parameters`.
+    The bits are copied only if a NIM filter has them after another field. A filter of
+    NIM contains its parameters. A filter of SPEC does not contain them, so the caller
+    passes `parameters`.
 
     Raises:
         BloomWrongLength: The length of a SPEC filter does not fit `parameters`.
@@ -291,7 +292,7 @@ class BloomFilter:
 
 
 def false_positive_rate(set_bits: int, m_bits: int, k: int) -> float:
-    """Return the probability that the filter seems to hold an id that is absent."""
+    """Return the probability that a filter seems to hold an absent id."""
     return float((set_bits / m_bits) ** k)
 
 
@@ -349,7 +350,7 @@ def _split_nim(
 def _leading_bits(raw: bytes) -> slice | None:
     """Return the position of the filter's bits in `raw`.
 
-    Returns None if field 1, which has the bits, is not the first field or incomplete.
+    Return None if field 1, which has the bits, is incomplete or is not the first field.
     """
     if not raw or raw[0] != _BITS_TAG:
         return None

@@ -31,8 +31,8 @@ if api_implementation.Type() != "upb":
 MAX_VALUE_BYTES = 4 * 1024 * 1024
 """Maximum length of a value that `decode` accepts, bytes (docs/records.md).
 
-Relays carry at most 150 KB (64/WAKU2-NETWORK), so real frames are far shorter. One
-longer value could cost as much memory and time as thousands of frames.
+Relays carry at most 150 KB (64/WAKU2-NETWORK), so real frames are far shorter. A single
+value above this maximum could cost as much memory and time as thousands of frames.
 """
 
 # Tags, (field number << 3 | wire type), of the first fields of a message.
@@ -69,9 +69,12 @@ def decode(value: bytes) -> Frame:
 def encode(frame: Frame) -> bytes:
     """Encode `frame` in its dialect, byte for byte as the dialect's own library does.
 
-    `decode` returns an equal frame under three conditions: the frame has an id and a
-    channel, its kind matches its fields, and its encoding has at most MAX_VALUE_BYTES.
-    `Frame.build` ensures that the kind matches the fields.
+    `decode` converts the result to an equal frame if all these conditions are met:
+
+    - The frame has an id and a channel. No id is longer than MAX_ID_CHARACTERS.
+    - The frame's kind matches its fields, as `Frame.build` ensures.
+    - In NIM, each entry of the causal history has a message id.
+    - The encoding has at most MAX_VALUE_BYTES.
 
     Fields are in the order of their numbers. In SPEC, empty fields are omitted. In NIM,
     content and filter are written even if they are empty. The causal history is always
@@ -94,9 +97,9 @@ def dialect_of(value: bytes) -> Dialect:
     most twice. If field 2 is absent, as in an ephemeral message of nim-sds, fields 4 to
     7 show the dialect, because only nim-sds has these fields.
 
-    No library writes field 2 twice, once in the wire type of each dialect. If a message
-    nevertheless has both, the field 2 that is first or follows field 1 decides. If both
-    are elsewhere, the dialect is SPEC.
+    No library writes field 2 in the wire types of both dialects. If a message
+    nevertheless has two such fields, the one that is first or follows field 1 decides.
+    If both are elsewhere, the dialect is SPEC.
 
     Raises:
         MalformedProtobuf: The bytes are not protobuf.

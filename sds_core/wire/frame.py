@@ -39,8 +39,8 @@ class FrameKind(StrEnum):
     EPHEMERAL = "ephemeral"
 
 
-# These names save time in `kind_of`, which runs for every frame: access to a member as
-# `FrameKind.CONTENT` is slow (a descriptor in Python 3.11).
+# `kind_of` runs for every frame, and these names save time there: the expression
+# `FrameKind.CONTENT` is slow, because it calls a descriptor in Python 3.11.
 _CONTENT = FrameKind.CONTENT
 _SYNC = FrameKind.SYNC
 _EPHEMERAL = FrameKind.EPHEMERAL
@@ -76,7 +76,7 @@ class Frame(NamedTuple):
     The class is a named tuple, because a frame is created for every record, and other
     immutable types take longer to create. `decode` leaves history entries and repair
     requests in protobuf's containers, which cannot be pickled or hashed; `detached`
-    copies them into tuples.
+    copies the containers into tuples.
 
     Attributes:
         sender_id: Id of the sender; empty if unknown, as in most frames of nim-sds.

@@ -27,7 +27,7 @@ nim-sds sends ten.
 """
 
 _MESSAGE_ID_TAG = 0x0A
-"""Tag of field 1 of a HistoryEntry, which is length-delimited.
+"""Tag of field 1 of a HistoryEntry. The field is length-delimited.
 
 As a character, this byte is a line feed.
 """

@@ -44,7 +44,7 @@ class Outline(NamedTuple):
     """Fields of a frame that has a Lamport timestamp; ids and entries are not decoded.
 
     The caller must add up `entry_bytes` for all entries of the history. If the sum
-    differs from `sizes.history`, the frame has other fields than the outline, and the
+    differs from `sizes.history`, the frame has fields that the outline lacks, and the
     outline is invalid.
 
     Attributes:

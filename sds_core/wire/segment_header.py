@@ -59,8 +59,8 @@ class SegmentHeader:
         layouts: All layouts that the segment fits, at least one; a data segment of
             status-go also fits LIP-243.
         payload_hash: Keccak-256 of the whole payload, 32 bytes.
-        index: Position among the payload's data segments, or, for a parity segment,
-            among the payload's parity segments; from 0.
+        index: Position, from 0, among the payload's segments of the same class (data
+            segments or parity segments).
         is_parity: Whether the segment is a parity segment (erasure code). If not, it is
             a data segment.
         data_count: Number of the payload's data segments, in [1, 256]. None if the

@@ -30,12 +30,12 @@ from sds_core.prolly.tree import ProllyTree
 _EXPECTED: Final = frozenset({Kind.STEP, Kind.ITEMS, Kind.REFUSAL})
 
 _MANY_MORE: Final = 6
-"""From this ratio on, the client requests messages, and compares no further nodes.
+"""At this ratio or above, the client stops comparing nodes and requests messages.
 
 The ratio is the number of compared nodes that only the server has, divided by the
 number of compared nodes that only the client has. The client then requests all messages
 below the server's nodes, although it already has some of these messages. A further
-comparison would cost more than their transfer.
+comparison would cost more than the transfer of these messages.
 """
 
 
@@ -190,7 +190,7 @@ class BatchedClient:
     def _finish(self) -> None:
         received = set(self._received)
         # If the comparison of nodes ended above the leaves, the server also sends
-        # messages that this side has.
+        # messages that this side already has.
         lacking = [
             item for item in map(unpack, below(self._only_here)) if item not in received
         ]

@@ -29,14 +29,15 @@ from sds_core.prolly.proto import batched_sync_pb2 as pb
 from sds_core.prolly.tree import ProllyTree
 
 ITEMS_PER_MESSAGE: Final = 20_000
-"""Maximum number of items in one `pb.Items`, which then has about 800 kB."""
+"""Maximum number of items in one `pb.Items`; they have about 800 kB in total."""
 
 _EXPECTED: Final = frozenset({Kind.OPEN, Kind.STEP, Kind.WANT, Kind.REFUSAL})
 
 _MOST_SKIPPED: Final = 512
-"""The server skips a level only if its list then has at most this number of nodes.
+"""Maximum number of nodes in the server's list after the server skips a level.
 
-The fingerprints of 512 nodes have 3 kB.
+If the list would be longer, the server does not skip the level. The fingerprints of 512
+nodes have 3 kB.
 """
 
 
@@ -173,7 +174,7 @@ class BatchedServer:
 
 
 def _below_tail(request: pb.Open, level: int) -> bytes:
-    """Return fingerprints of the client's nodes on `level` that are children of a tail.
+    """Return the fingerprints of the tail's children on `level` in the client's tree.
 
     If the client's root is not above `level`, the only node is the client's root,
     raised to `level`.
