@@ -22,7 +22,7 @@ _DEPLOYED_DOUBLINGS = 14
 def exponential(first_epochs: int = 2, bound_epochs: int = 128) -> Backoff:
     """Return an exponential backoff.
 
-    Each wait is twice as long as the previous wait. After the longest wait within the
+    Each wait is twice as long as the previous wait. After the last wait within the
     bound, the sequence restarts with the first wait.
 
     Args:

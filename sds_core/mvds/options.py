@@ -56,7 +56,7 @@ class Options:
             messages. The limits apply separately to the node's own messages and to
             messages of other nodes; the oldest message is dropped first.
         max_known_ids: Maximum number of known message ids. If a message with a known id
-            arrives, it is acknowledged but not delivered. If there are more known ids,
+            arrives, it is acknowledged but not delivered. If the number is exceeded,
             the ids of dropped messages are dropped, oldest first.
         max_requests: Maximum number of REQUEST records for one peer. Requests for
             messages that the node refused earlier also count.

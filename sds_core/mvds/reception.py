@@ -107,7 +107,7 @@ class Reception:
             self._state.foreign.add(self._sender, message.group_id, one)
 
     def _pass_on(self, one: bytes, group_id: bytes) -> None:
-        """Acknowledge a new message to peers that offered it; offer it to the other peers.
+        """Acknowledge a new message to peers that offered it; offer it to other peers.
 
         The node no longer requests the message from any peer.
         """

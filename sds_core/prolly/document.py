@@ -3,8 +3,8 @@
 The server implements steps 3 and 4 of the protocol, and answers the requests of step 5.
 
 In 75/WAKU2-SYNC, a reference to a node is the node's time (`int64`), but several nodes
-of a level may have the same time. Of these nodes, the server selects the node with the
-smallest message hash. To avoid such ambiguous references, a client can descend with
+of a level may have the same time. The server selects the one with the smallest message
+hash. To avoid such ambiguous references, a client can descend with
 `GetNonBoundaryNodesRequest` alone, because this request also contains the nodes'
 message hashes.
 """

@@ -1,12 +1,14 @@
 """Errors of a synchronisation.
 
-    SyncError ├── BadFrame            the bytes are no frame, or no message of their
-    kind │   └── BrokenFrame     the stream ended within a frame ├── UnexpectedMessage
-    a message of the wrong kind, or at the wrong time ├── BadNode             a node
-    that the tree of an honest peer cannot have ├── WrongHash           nodes or
-    messages from the peer do not match its hash ├── LimitExceeded       more than the
-    limits allow ├── Unauthorised        the peer sent no token that this side knows └──
-    PeerRefused         the peer does not answer, and reports the reason
+    SyncError
+    ├── BadFrame            the bytes are no frame, or no message of their kind
+    │   └── BrokenFrame     the stream ended within a frame
+    ├── UnexpectedMessage   a message of the wrong kind, or at the wrong time
+    ├── BadNode             a node that the tree of an honest peer cannot have
+    ├── WrongHash           the peer's nodes or messages do not match its hash
+    ├── LimitExceeded       more than the limits allow
+    ├── Unauthorised        the peer sent no token that this side knows
+    └── PeerRefused         the peer does not answer, and reports the reason
 
 If a synchronisation ends with an error, the trees of this side stay unchanged.
 """
