@@ -3,8 +3,8 @@
 The comparison starts at the roots. On each level, it drops the nodes that both trees
 have, and replaces all other nodes by their children. The comparison finds every
 difference, because it drops only nodes that have equal Merkle hashes, and such nodes
-have equal subtrees. Its CPU time depends on the size of the difference, not on the size
-of the trees.
+have equal subtrees. The CPU time of the comparison depends on the size of the
+difference, not on the size of the trees.
 """
 
 from __future__ import annotations

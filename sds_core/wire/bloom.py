@@ -315,10 +315,10 @@ def _split_nim(
     """Check a nim-sds filter, and return its bits, header, m_bits and k.
 
     nim-sds writes the bits before the other fields, so only the other fields are
-    parsed. Protobuf also allows the bits at another place; such a filter is parsed as a
-    whole, which copies the bits. The size in the header never decides how much memory
-    is allocated. nim-sds requires all fields of a filter; this function requires only
-    the fields that it uses.
+    parsed. Protobuf also allows the bits after other fields; a filter in this form is
+    parsed as a whole, and its bits are copied. The size in the header never decides how
+    much memory is allocated. nim-sds requires all fields of a filter; this function
+    requires only the fields that it uses.
     """
     bits: bytes | memoryview
     span = _leading_bits(raw)

@@ -14,8 +14,9 @@
         ├── BloomWrongLength
         └── BloomBadHeader
 
-An exception stores details, such as a length, as attributes, and its text shows them.
-The same values are its `args`, so that the exception can be pickled.
+An exception stores details, such as a length, as attributes, and the text of the
+exception shows these details. The same values are its `args`, so that the exception can
+be pickled.
 """
 
 from __future__ import annotations

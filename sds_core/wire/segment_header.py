@@ -125,7 +125,7 @@ def _lip(numbers: Mapping[int, int], parts: Mapping[int, bytes]) -> SegmentHeade
     else:
         # status-go writes no field 7. Its parity segments do not state the number of
         # data segments. status-go splits only payloads that do not fit into one
-        # message, so such a payload has at least two data segments.
+        # message, so a split payload has at least two data segments.
         is_parity = data_count == 0
         if is_parity:
             layouts = [SegmentLayout.STATUS_GO]
