@@ -48,9 +48,9 @@ class BatchTooLarge(RuntimeError):
     def __str__(self) -> str:
         """The error in one line."""
         return (
-            f"a batch has more than {self.limit_bytes:,} bytes, because its records "
-            "are larger than expected: the job plans the batch again in smaller "
-            "parts; if this fails, use a lower --max-batch-records"
+            f"a worker's digests of a batch have more than {self.limit_bytes:,} bytes: "
+            "the job plans the batch again in smaller parts; if this fails, use a "
+            "lower --max-batch-records"
         )
 
 
