@@ -51,8 +51,8 @@ The same rules hold for `/metrics`, `/healthz` and `/readyz`; [metrics.md](metri
 
 - Requests are GET or HEAD. Answers are JSON objects. The header `Cache-Control: no-store` prevents caches from storing an answer.
 - If the operator requires a [login](web-access.md), requests to the API need this login.
-- A view is a channel or a group. At addresses below `/api/v1/views/{{prefix}}`, the prefix selects the kind of view: `sds` for channels, `mvds` for groups. There, the parameter `channel` is named `id`.
-- Until the job has read the figures in its checkpoint, `/readyz` answers with status 503. All addresses of the API except `/api/v1/channels` and `{path}` answer with status 503 too. While the job is stopping, the API returns the last figures.
+- A view is a channel or a group. At addresses below `/api/v1/views/{{prefix}}`, the prefix selects the kind of view: `sds` for channels, `mvds` for groups. At these addresses, the parameter `channel` is named `id`.
+- Until the job has read the figures in its checkpoint, `/readyz` and all addresses of the API except `/api/v1/channels` and `{path}` answer with status 503. While the job is stopping, the API returns the last figures.
 
 Several addresses have these parameters:
 
@@ -214,7 +214,7 @@ _REPORTED = "[Figures](figures.md)."
 
 _ABOUT_FIGURES = """\
 In the objects Channel and Group, the key of a figure is its key in the [report](figures.md). In other objects, `_` replaces each `.` of this key.
-If a figure consists of durations, a key with the suffix `_count` holds the number of durations, and a key with the suffix `_sum` holds the sum of the durations.
+In the object ChannelHours, a figure that consists of durations has two keys: the key with the suffix `_count` holds the number of durations, and the key with the suffix `_sum` holds their sum in milliseconds.
 
 Several objects have these keys:
 """  # noqa: E501 - one sentence per line

@@ -184,9 +184,9 @@ class TapsPage(TypedDict):
     """A page of taps, sorted by id.
 
     Attributes:
-        wrong_clocks: For the id of each tap whose clock is wrong by more than 30 s, the
-            tap's `clock_offset_ms`. A tap is included even if all its records become
-            dead letters.
+        wrong_clocks: By tap id, the `clock_offset_ms` of each tap whose clock is wrong
+            by more than 30 s. A tap is included even if all its records become dead
+            letters.
     """
 
     clock: Clock
@@ -300,7 +300,10 @@ def minutes_type(kind: AnyKind) -> type:
     growth = record(f"{name}Growth", grown, "How much each figure grew in an interval.")
     figures = Annotated[
         growth | None,  # type: ignore[valid-type]
-        Meta(description="Null if the values before the interval are unknown."),
+        Meta(
+            description="Growth of each figure; null if the values before the interval "
+            "are unknown."
+        ),
     ]
     begin = Annotated[
         int, Meta(description="Start of the interval, event time, Unix ms.")

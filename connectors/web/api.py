@@ -211,7 +211,7 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
     def minutes(request: Request, query: HoursQuery) -> Mapping[str, Any]:
         """Return how much each figure of a channel or group grew in each interval.
 
-        The answer includes a minute only after the minute has ended.
+        The figures include a minute only after the minute has ended.
         """
         snapshot = read_figures(sources)
         views = views_of(request, snapshot)

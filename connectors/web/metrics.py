@@ -33,8 +33,8 @@ class MetricsQuery:
     """Selects metrics.
 
     Attributes:
-        names: Name of a metric to return, or of one of its series. The parameter may
-            be repeated. By default, all metrics are returned.
+        names: Name of the metric to return, or name of one of the metric's series. The
+            parameter may be repeated. By default, all metrics are returned.
     """
 
     names: list[str] = field(default_factory=list, metadata={"name": "name[]"})

@@ -147,8 +147,9 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
     def planning(request: Request, query: ViewsQuery) -> Mapping[str, Any]:
         """Return a page of the newest forecasts, sorted by id.
 
-        Each forecast has one value for the next seven days. If the request selects a
-        channel or group, the forecast also has a value for each day.
+        For each figure, a forecast has one value for the next seven days. If the
+        request selects a channel or group, the forecast also has a value for each
+        future day.
         """
         place = query.place(Reference)
         snapshot = read_figures(sources)
@@ -204,8 +205,8 @@ def _hours_type(kind: AnyKind) -> type:
     minute = Annotated[
         int,
         Meta(
-            description="When a figure last changed in this hour: start of the "
-            "minute, event time, Unix ms."
+            description="Start of the minute in which a figure last changed in this "
+            "hour, event time, Unix ms."
         ),
     ]
     hour = record(f"{name}Hour", {"minute": minute, **fields})

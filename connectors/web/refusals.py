@@ -75,7 +75,7 @@ class NoChannel(Refusal):
 
 
 class NoTrace(Refusal):
-    """No record in Kafka contains the message's id, or no trace is possible."""
+    """No searched record contains the message's id, or no trace is possible."""
 
     status = 404
     message = "this monitor cannot make traces: use the command sds-monitor trace"

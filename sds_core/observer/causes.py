@@ -21,7 +21,7 @@ class CauseObject(TypedDict):
     Attributes:
         kind: Name of the rule that found the cause.
         sentence: The cause in one sentence.
-        evidence: Counts and ids that support the cause. The keys are their names.
+        evidence: Counts and ids that support the cause, by name.
     """
 
     kind: str
