@@ -139,7 +139,7 @@ HeldObject = TypedDict(
         "channel": Annotated[str, Meta(description="Id of the channel or group.")],
         "reason": Annotated[str, Meta(description="`tap_hole` or `audit_incomplete`.")],
         "findings": Annotated[
-            int, Meta(description="Number of findings that `alert` does not count.")
+            int, Meta(description="Number of findings that the alert does not count.")
         ],
         "from": Annotated[
             int,

@@ -68,7 +68,7 @@ class JobObject(TypedDict):
 
     Attributes:
         primed: Whether the job has read the figures in its checkpoint; also true if the
-            checkpoint has none.
+            checkpoint contains no figures.
         running: Whether the job's streaming query runs.
         error: Why the job failed, in one line; empty if it did not fail.
         retrying: Whether the job failed and the monitor will restart it.
@@ -78,7 +78,7 @@ class JobObject(TypedDict):
         version: Version of the monitor.
         rules: Whether the code of the job's rules is `compiled` or `interpreted`.
         records: Number of Kafka records that the job has read since the first batch of
-            its checkpoint.
+            the job's checkpoint.
         records_behind: Number of records in the topic that the job has not read yet.
         event_time_lag_seconds: Newest record time in the topic minus the watermark of
             the newest batch; null before the first record.
@@ -151,8 +151,8 @@ class IncidentsPage(TypedDict):
     """A page of incidents, newest first.
 
     Attributes:
-        causes: Likely causes of the present verdicts of the channels in `incidents`, by
-            channel id.
+        causes: By channel id, the likely causes of the present verdict of each channel
+            that `incidents` names.
         observer: Settings of the monitor's model that differ from their defaults.
         more: Whether further pages of incidents exist.
     """
