@@ -262,6 +262,7 @@ class ReliableChannelCore:
             ),
             finished=self._assembly.finished,
             options=self._options,
+            profile=self._participant.profile,
         )
 
     @classmethod
@@ -287,10 +288,13 @@ class ReliableChannelCore:
         self = cls.__new__(cls)
         self._random = Random(state.seed)  # noqa: S311 - ids and times, no secrets
         # Options that do not fit are refused before anything is replayed.
-        self._load(state, pubsub_topic, options, encryption)
-        if state.options not in (None, options):
+        profile = options.participant_profile()
+        self._load(state, pubsub_topic, options, profile, encryption)
+        made_under = state.options or options
+        made_with = state.profile or made_under.earlier_participant_profile()
+        if (made_under, made_with) != (options, profile):
             self._random.seed(state.seed)
-            self._load(state, pubsub_topic, state.options, encryption)
+            self._load(state, pubsub_topic, made_under, made_with, encryption)
             self._options_after_restart = options
         return self
 
@@ -299,13 +303,14 @@ class ReliableChannelCore:
         state: ChannelState,
         pubsub_topic: str,
         options: ReliableChannelOptions,
+        profile: sds.Profile,
         encryption: Encryption | None,
     ) -> None:
         try:
             participant = sds.MessageChannel.restore(
                 state.participant,
                 random=self._random,
-                profile=options.participant_profile(),
+                profile=profile,
                 # If the process was off, the caller applies `Restarted`, which calls
                 # `resume`.
                 was_off=False,
@@ -394,9 +399,10 @@ class ReliableChannelCore:
         self._fetching.stop()
 
     def _change_options(self, options: ReliableChannelOptions) -> None:
-        if options != self._options:
+        profile = options.participant_profile()
+        if (options, profile) != (self._options, self._participant.profile):
             state = self._state(b"")
-            self._load(state, self._pubsub_topic, options, self._encryption)
+            self._load(state, self._pubsub_topic, options, profile, self._encryption)
 
     def _receive(self, arrived: Arrived, now_ms: int, out: Output) -> None:
         events, unusable = self._inward.receive(arrived, now_ms)

@@ -233,6 +233,17 @@ class ReliableChannelOptions:
             repair=self.profile.repair and self.retrieval.uses_repair,
         )
 
+    def earlier_participant_profile(self) -> Profile:
+        """Return the profile with which releases before 1.2.0 made the participant.
+
+        With another profile, inputs that such a release stored would have other
+        results. For example, a message could get another id, and be sent twice.
+        """
+        return replace(
+            self.participant_profile(),
+            repair_retention_ms=self.profile.repair_retention_ms,
+        )
+
     @classmethod
     def js_waku(cls) -> ReliableChannelOptions:
         """Return options that behave like `ReliableChannel` in `@waku/sdk` 0.0.36.

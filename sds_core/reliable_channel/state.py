@@ -11,6 +11,7 @@ from math import inf
 
 import msgspec
 
+from sds_core.message_channel import Profile
 from sds_core.reliable_channel.assembly import StoredSegment
 from sds_core.reliable_channel.errors import StateError
 from sds_core.reliable_channel.events import ChunkInfo
@@ -153,6 +154,9 @@ class ChannelState(msgspec.Struct, array_like=True, kw_only=True):
             was stored by a release before 1.1.0 has none.
         options: Options of the channel, with which a replay of the journal starts. A
             state that was stored by a release before 1.1.0 lacks them.
+        profile: Profile of the SDS participant, with which a replay of the journal
+            starts. A state that was stored by a release before 1.2.0 lacks it; see
+            `ReliableChannelOptions.earlier_participant_profile`.
     """
 
     content_topic: str
@@ -169,6 +173,7 @@ class ChannelState(msgspec.Struct, array_like=True, kw_only=True):
     ephemerals: list[bytes] = []
     finished: list[Finished] = []
     options: ReliableChannelOptions | None = None
+    profile: Profile | None = None
 
 
 SEAL = Seal(VERSION, ChannelState, StateError)

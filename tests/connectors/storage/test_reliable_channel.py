@@ -28,6 +28,7 @@ from sds_core.reliable_channel import (
     ConnectionChanged,
     Dispatched,
     DispatchFailed,
+    Input,
     MessageReceived,
     Output,
     RateLimitOptions,
@@ -41,7 +42,9 @@ from sds_core.reliable_channel import (
     StateError,
 )
 from sds_core.reliable_channel.journal import CHECKPOINT_ENTRIES, StoredChannel
-from tests.support.frames import SECOND, START_MS
+from sds_core.reliable_channel.state import SEAL
+from sds_core.waku import WakuMessage
+from tests.support.frames import MINUTE, SECOND, START_MS, FrameFactory, value_of
 from tests.support.reliable_channel import (
     CHANNEL,
     OPTIONS,
@@ -175,6 +178,43 @@ def test_options_of_each_restart_are_replayed(tmp_path: Path) -> None:
     storage.close()
     storage, third = opened(path)
     assert third.core.snapshot() == again.core.snapshot()
+    storage.close()
+
+
+def test_journal_of_an_older_release_has_its_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """1.1.0 stored messages for a shorter time, and answered fewer repair requests."""
+    path, now_ms = tmp_path / "alice.sqlite", START_MS + 15 * MINUTE
+
+    def answered(event: Input, now_ms: int) -> None:
+        for one in first.apply(event, now_ms).dispatches:
+            first.apply(Dispatched(one.number), now_ms)
+
+    with monkeypatch.context() as older:
+        profile = LIMITED.earlier_participant_profile()
+        older.setattr(ReliableChannelOptions, "participant_profile", lambda _: profile)
+        storage, first = opened(path)
+        stored = storage.load()
+        assert stored is not None
+        state = SEAL.unpack(stored.state)
+        state.profile = None
+        storage.replace(SEAL.pack(state))
+        answered(ConnectionChanged(True, False), START_MS)
+        answered(Start(), START_MS)
+        answered(Send(b"old"), START_MS)
+        (old,) = first.core._participant.log  # noqa: SLF001 - it is not published
+        frame = FrameFactory(CHANNEL).sync("bob", requests=[(old, "alice")])
+        request = cipher().encrypt(value_of(frame))
+        answered(Arrived(WakuMessage(request, TOPIC, now_ms)), now_ms)
+        for later_ms in range(SECOND, 10 * MINUTE, SECOND):
+            answered(Advance(), now_ms + later_ms)
+        storage.close()
+    storage, again = opened(path)
+    assert again.core.snapshot() == first.core.snapshot()
+    again.apply(Restarted(LIMITED), now_ms)
+    state = SEAL.unpack(again.core.snapshot())
+    assert state.profile == LIMITED.participant_profile()
     storage.close()
 
 
