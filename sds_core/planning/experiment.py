@@ -139,9 +139,11 @@ def check_size(plan: ChannelPlan) -> None:
     # After the last message, participants still send sync messages. If participants
     # can be offline for days, these are most of the frames.
     settle_s = times.end_s - times.until_s
-    receptions += (plan.participants - 1) * settle_s * _syncs_per_s(plan)
+    cycle_s = plan.mean_present_s + plan.mean_away_s
+    online = plan.participants * (1 - plan.offline_share * plan.mean_away_s / cycle_s)
+    receptions += online * settle_s * _syncs_per_s(plan, online)
     # If the periods online and offline are very short, returns are most of the work.
-    cycles = times.end_s / (plan.mean_present_s + plan.mean_away_s)
+    cycles = times.end_s / cycle_s
     returns = plan.participants * plan.offline_share * cycles
     receptions += _RECEPTIONS_PER_RETURN * returns
     if receptions > MAX_RECEPTIONS:
@@ -153,11 +155,11 @@ def check_size(plan: ChannelPlan) -> None:
         raise TableError("the plan", problem)
 
 
-def _syncs_per_s(plan: ChannelPlan) -> float:
+def _syncs_per_s(plan: ChannelPlan, online: float) -> float:
     interval_s = plan.setting("sync_interval_s")
     if plan.participant().sync_least_share is None:
         # In nim-sds, other traffic does not delay sync messages.
-        return float(plan.participants / interval_s)
+        return float(online / interval_s)
     return float(_SYNCS_PER_INTERVAL / interval_s)
 
 

@@ -109,6 +109,16 @@ def test_run_without_an_end_in_sight_is_refused() -> None:
         ({"participants": "1500", "mean_away_s": "2592000"}, False),
         ({"mean_away_s": "2592000", "sync_interval_s": "1"}, False),
         ({"mean_away_s": "2592000", "profile": "nim_sds"}, False),
+        # Absent participants neither send nor receive.
+        (
+            {
+                "participants": "300",
+                "offline_share": "1",
+                "mean_away_s": "2592000",
+                "profile": "nim_sds",
+            },
+            True,
+        ),
         ({"mean_away_s": "1", "mean_present_s": "1"}, True),
         ({"mean_away_s": "0.001", "mean_present_s": "0.001"}, False),
         ({"mean_away_s": "1e-9", "mean_present_s": "1e-9"}, False),
