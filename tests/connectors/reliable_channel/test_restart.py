@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+import msgspec
 import pytest
 
 from connectors.reliable_channel import MemoryNode, create_reliable_channel
@@ -16,6 +17,9 @@ from tests.support.reliable_channel import CHANNEL, OPTIONS, TOPIC
 SLOW = replace(OPTIONS, process_task_min_elapse_ms=2_000)
 STOPPED = replace(SLOW, auto_start=False)
 PATIENCE_S = 20
+
+STORED = msgspec.msgpack.encode(STOPPED)
+"""What an entry of the journal has of these options."""
 
 
 @dataclass
@@ -134,6 +138,8 @@ def test_reply_to_a_message_that_comes_again_is_sent() -> None:
         await until([b"re: one", b"re: two"], replies)
         await bob.stop()
         await alice.stop()
+        # Another restart may have other options, but replays the reply with these.
+        assert any(b"Restarted" in one and STORED in one for one in left[0].entries)
         # A kill between the two replies loses neither the reply nor the message after
         # it, even if the options change once more.
         again = await create_reliable_channel(
