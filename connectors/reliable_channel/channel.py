@@ -243,11 +243,15 @@ class ReliableChannel:
 
         Raises:
             TimeoutError: The node did not subscribe in time; the channel is stopped.
+            RuntimeError: The channel stopped after an error.
             Exception: The node raised an error; the channel is stopped.
         """
         begins = not self.is_started()
         if begins:
             self._apply(Start())
+            # A handler of an event from before the restart may have sent a message that
+            # could not be stored.
+            self._check()
             self._subscription = Subscription(self._node, self._content_topic, self)
             self._opening = self._calls.run(self._open(self._subscription))
         opening = self._opening
@@ -347,9 +351,7 @@ class ReliableChannel:
             _log.exception("channel %r stops", self._core.channel_id)
 
     def _apply(self, event: Input) -> Output:
-        if self._is_broken:
-            message = f"channel {self._core.channel_id!r:.80} stopped after an error"
-            raise RuntimeError(message)
+        self._check()
         try:
             output = self._machine_apply(event)
         except (MessageIdRefused, NotStarted):
@@ -371,6 +373,11 @@ class ReliableChannel:
             events = unconfirmed + events
         self._emit(events)
         return output
+
+    def _check(self) -> None:
+        if self._is_broken:
+            message = f"channel {self._core.channel_id!r:.80} stopped after an error"
+            raise RuntimeError(message)
 
     def _machine_apply(self, event: Input) -> Output:
         now_ms = self._now_ms()

@@ -157,3 +157,28 @@ def test_reply_to_a_message_that_comes_again_is_sent() -> None:
         await again.stop()
 
     asyncio.run(run())
+
+
+def test_reply_that_cannot_be_stored_ends_the_start() -> None:
+    """The channel has stopped, so it must not subscribe."""
+
+    def full(entry: bytes) -> None:
+        raise OSError
+
+    async def run() -> None:
+        node = MemoryNode()
+        disk = await killed_between_two_events(node, replies=False)
+        bob = await create_reliable_channel(
+            node, CHANNEL, "bob", TOPIC, STOPPED, storage=disk
+        )
+
+        def reply(event: MessageReceived) -> None:
+            disk.append = full  # type: ignore[method-assign]
+            bob.send(event.payload)
+
+        bob.on("message-received", reply)
+        with pytest.raises(RuntimeError, match="stopped after an error"):
+            await bob.start()
+        assert not bob.is_started()
+
+    asyncio.run(run())
