@@ -170,9 +170,7 @@ def test_retention_during_the_first_read_does_not_end_audit_serve(
     """
     reads: list[int] = []
     served_after: list[int] = []
-    monkeypatch.setattr(
-        audit_serve.click, "echo", lambda _: served_after.append(len(reads))
-    )
+    monkeypatch.setattr("click.echo", lambda _: served_after.append(len(reads)))
 
     class Index(MirrorIndex):
         def refresh(self) -> bool:
