@@ -223,8 +223,8 @@ SECTIONS = (
             Column(
                 "unseeable: silent",
                 "the participant lacked the message, but sent nothing before the "
-                "message, sent nothing after the 300 s, or was silent for more than "
-                "300 s in between",
+                "message or nothing after the 300 s, or was silent for more than 300 s "
+                "after the first frame that shows the lack",
                 lambda f: f.undelivered.unseeable,
             ),
         ),

@@ -163,7 +163,7 @@ def check_executors(
     if hosts and compiled.is_compiled():
         _log.warning(
             "these executors run interpreted rules instead of compiled ones, because "
-            "their Python or machine differs from the driver's: %s",
+            "their Python version or platform differs from the driver's: %s",
             ", ".join(sorted(hosts)),
         )
 

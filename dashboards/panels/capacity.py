@@ -176,8 +176,8 @@ _PARTICIPANTS: list[Panel] = [
         "Share of the rate-limit budget that a channel's busiest participant has used "
         "in the current epoch. Shows the ten channels with the highest values. At the "
         "dashed line, an alert fires. Waku rejects messages beyond the budget. The "
-        "share is a lower bound, because no frame shows which participant answers a "
-        "repair request.",
+        "share is a lower bound: answers to repair requests also use a participant's "
+        "budget, but no frame shows which participant answers.",
         _greatest("sds_epoch_budget_used_ratio", epoch="current"),
         limits=colours.line_at(BUDGET_NEARLY_SPENT),
     ),
@@ -197,8 +197,8 @@ _PARTICIPANTS: list[Panel] = [
 _FILTERS: list[Panel] = [
     ratios(
         "False positives by channel",
-        "False-positive rate of a channel's fullest filter in use. Shows the ten "
-        "channels with the highest values. If the rate is above the dashed line "
+        "False-positive rate of the fullest filter that a channel now uses. Shows the "
+        "ten channels with the highest values. If the rate is above the dashed line "
         f"({SATURATED_RATIO:.0%}), the channel is degraded, because the filter too "
         "often matches messages that its sender lacks.",
         _greatest("sds_bloom_false_positive_ratio"),

@@ -45,8 +45,8 @@ class LeafBucket:
     memory, and a tree can have more than a million leaves.
 
     Attributes:
-        keys: Encoded keys of the node's leaves, joined into one byte string.
-        hashes: Node hashes of the node's leaves, joined into one byte string.
+        keys: Encoded key of each leaf of this node, joined into one byte string.
+        hashes: Hash of each leaf of this node, joined into one byte string.
         key: Encoded key of the node: the last key in `keys`.
         merkle: SHA-256 of `hashes`.
         size: Number of messages in the node. The tail is not counted.

@@ -189,8 +189,8 @@ class Ledger:
                 is_new = newest != (number, position)
                 if is_new and newest is not None and newest[0] >= number:
                     message = (
-                        f"batch {number} cannot be stored, because the newest stored "
-                        f"batch is {newest[0]}, which is later or has another position"
+                        f"batch {number} cannot be stored: the ledger has batch "
+                        f"{newest[0]}, which is later, or has other records"
                     )
                     raise ValueError(message)
                 if is_new:

@@ -163,8 +163,8 @@ class Acknowledgements:
             if excess > 0:
                 self._totals.leave_out(LeftOut.SEARCH, excess)
         filter_, time_ms = frame.filter, frame.time_ms
-        # If a message was sent before this time, the participant may have been offline
-        # then.
+        # When `by` last returned from a long silence. When an earlier message was sent,
+        # `by` may have been offline.
         returned_ms: int = self._deliveries.returned_ms(by)
         # Pairs of a message and whether the filter holds the message.
         found: list[tuple[Message, bool]] = []

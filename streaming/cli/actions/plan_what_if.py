@@ -67,7 +67,7 @@ def print_what_if(question: Question, as_json: bool, html: Path | None) -> None:
         outcomes = run_all(plans, seeds, count)
     figures = compared(plans, outcomes)
     if html is not None:
-        # This import loads jinja and pygal, which tables do not need.
+        # This import loads jinja and pygal, which are not needed to print tables.
         from streaming.cli.actions.plan_report import variants_report
 
         lines = [*_changes(question), *(measured.assumed if measured else ())]
