@@ -159,7 +159,7 @@ def test_stored_batch_cannot_be_written_again_without_an_undo(tmp_path: Path) ->
         with (
             pytest.raises(
                 ValueError,
-                match="cannot be stored, because the newest stored batch is 1,",
+                match="cannot be stored: the ledger has batch 1,",
             ),
             ledger.batch(number, position),
         ):
