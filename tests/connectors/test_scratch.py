@@ -107,7 +107,8 @@ def test_root_that_others_may_write_to_is_not_used(
     assert own.parent == tmp_path
     assert list(root.iterdir()) == []
     assert (
-        f"can write to {root}, so temporary files go to another directory" in caplog.text
+        f"can write to {root}, so temporary files go to another directory"
+        in caplog.text
     )
 
 
