@@ -210,9 +210,9 @@ class Spool:
             if not had_senders_times:
                 # In a state of 1.0.0, `forgotten_ms` is a time of the mirror's clock.
                 database.execute(
-                    "UPDATE mirror SET forgotten_ms = ? + iif("
-                    "forgotten_ms - ? < ?, min(forgotten_ms, ?), forgotten_ms) "
-                    "WHERE forgotten_ms > 0",
+                    "UPDATE mirror SET forgotten_ms = ? + "
+                    "CASE WHEN forgotten_ms - ? < ? THEN min(forgotten_ms, ?) "
+                    "ELSE forgotten_ms END WHERE forgotten_ms > 0",
                     (_UNKNOWN_AHEAD_MS, now_ms, _MAX_FAST_MS, now_ms),
                 )
             database.execute(
