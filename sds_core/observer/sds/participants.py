@@ -124,7 +124,7 @@ class Participants:
         )
 
     def spoke(self, index: int, time_ms: int) -> bool:
-        """Record a first copy; return whether it is the participant's first one."""
+        """Record a first copy; return whether the participant sent none before."""
         if index == UNKNOWN:
             return False
         participant = self._all[index]
