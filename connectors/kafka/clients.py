@@ -62,6 +62,14 @@ _REFUSALS: Mapping[type[KafkaError], tuple[str, str]] = {
 check."""
 
 
+_LONGEST_BACKOFF_MS = 1_000
+"""Maximum wait between two attempts to connect, ms.
+
+By default, kafka-python waits up to 36 s after an outage. A mirror would then write
+records so late that the watermark has already passed them.
+"""
+
+
 def kafka_python_options(settings: KafkaSettings) -> dict[str, Any]:
     """Return the arguments for all classes of kafka-python that connect to brokers.
 
@@ -72,6 +80,7 @@ def kafka_python_options(settings: KafkaSettings) -> dict[str, Any]:
     options: dict[str, Any] = {
         "bootstrap_servers": settings.bootstrap.split(","),
         "security_protocol": security.protocol.value,
+        "reconnect_backoff_max_ms": _LONGEST_BACKOFF_MS,
     }
     if security.is_encrypted:
         options["ssl_context"] = ssl_context(security)

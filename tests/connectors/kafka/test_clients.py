@@ -1,4 +1,4 @@
-"""How errors of a broker are reported to the caller."""
+"""How clients connect, and how errors of a broker are reported to the caller."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from kafka.errors import (
 
 from connectors.kafka.clients import failure, kafka_python_options
 from connectors.kafka.producer import TopicRecord, write
-from connectors.kafka.settings import MAX_MESSAGE_BYTES, RecordRefused
+from connectors.kafka.settings import MAX_MESSAGE_BYTES, KafkaSettings, RecordRefused
 from connectors.kafka.topics import ensure_topic
+from streaming.position import IDLE_PARTITION_MS
 from tests.support.kafka import NOBODY, TIMEOUT_S, TopicMaker
 
 YEAR_3000_MS = 32_503_680_000_000
@@ -67,6 +68,13 @@ def test_refused_record_is_distinguished_from_unreachable_broker(
     assert caught.value.cause in text
     assert "--bootstrap" not in text
     assert len(text.splitlines()) == 1
+
+
+def test_clients_return_before_the_watermark_passes_what_they_write() -> None:
+    """By default, kafka-python waits for up to 36 s after an outage."""
+    settings = KafkaSettings("127.0.0.1:9092")
+    longest_ms = kafka_python_options(settings)["reconnect_backoff_max_ms"]
+    assert 10 * longest_ms < IDLE_PARTITION_MS
 
 
 @pytest.mark.kafka
