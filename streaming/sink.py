@@ -183,10 +183,13 @@ class Sink:
             past = output.past[prefix]
             for name in past:
                 store.recent.forget(name)
-            present = {
-                name: some[past.get(name, 0) :] for name, some in minutes.items()
-            }
-            store.recent.record({name: some for name, some in present.items() if some})
+            store.recent.record(
+                {
+                    name: present
+                    for name, some in minutes.items()
+                    if (present := some[past.get(name, 0) :])
+                }
+            )
             # `record_minutes` adds per-minute aggregates to the outbox. Without a
             # history, nothing would delete them from it.
             if stores.with_history:

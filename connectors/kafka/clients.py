@@ -61,7 +61,6 @@ _REFUSALS: Mapping[type[KafkaError], tuple[str, str]] = {
 """For each error class, why the broker rejects a record, and what the user should
 check."""
 
-
 _LONGEST_BACKOFF_MS = 1_000
 """Maximum wait between two attempts to connect, ms.
 

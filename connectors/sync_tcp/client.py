@@ -6,7 +6,7 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar, cast
 
 from tenacity import (
     AsyncRetrying,
@@ -190,5 +190,4 @@ async def _records(stream: FrameStream) -> Sequence[pb.Record]:
     if frame.kind is Kind.RECORDS_RESPONSE:
         check_fields(frame.body, _MAX_FIELDS, nested=_RECORDS)
     message = message_in(frame, expected=(Kind.RECORDS_RESPONSE, Kind.REFUSAL))
-    assert isinstance(message, pb.RecordsResponse)  # noqa: S101 - by its kind
-    return message.records
+    return cast("pb.RecordsResponse", message).records

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 
 import pytest
+from google.protobuf.message import Message
 
 from connectors.sockets.listener import PortInUse
 from connectors.sync_tcp import client as client_module
@@ -189,26 +190,28 @@ async def talk(address: Address, data: bytes) -> bytes:
     return answer
 
 
-def test_a_long_request_for_records_is_refused_before_it_is_parsed() -> None:
-    """Hashes without bytes would take 16 times the memory of the frame."""
-    request = frame_of(pb.RecordsRequest(message_hashes=[b""] * 50_000))
+@pytest.mark.parametrize(
+    ("message", "refusal"),
+    [
+        (
+            pb.RecordsRequest(message_hashes=[b""] * 50_000),
+            b"has 100000 bytes, but at most 40000",
+        ),
+        (
+            pb.Open(tail_children=[b""] * 50_000),
+            b"a message has more than 100 fields",
+        ),
+    ],
+    ids=["records", "opening"],
+)
+def test_request_of_many_empty_items_is_refused_before_it_is_parsed(
+    message: Message, refusal: bytes
+) -> None:
+    """They would take 16 or 17 times the memory of the frame."""
 
     async def run() -> None:
         async with server_of(TREE).listening(LOOPBACK) as address:
-            answer = await talk(address, bytes(request))
-            assert b"has 100000 bytes, but at most 40000" in answer
-
-    asyncio.run(run())
-
-
-def test_an_opening_of_many_empty_lists_is_refused_before_it_is_parsed() -> None:
-    """They would take 17 times the memory of the frame."""
-    request = frame_of(pb.Open(tail_children=[b""] * 50_000))
-
-    async def run() -> None:
-        async with server_of(TREE).listening(LOOPBACK) as address:
-            answer = await talk(address, bytes(request))
-            assert b"a message has more than 100 fields" in answer
+            assert refusal in await talk(address, bytes(frame_of(message)))
 
     asyncio.run(run())
 
