@@ -115,7 +115,9 @@ class Play:
                 stage = self._act(kills)
                 self._judge(stage)
             except AssertionError as error:
-                self.outcome.differences.append(f"{type(error).__name__}: {error}")
+                ended = f"{type(error).__name__}: {error}"
+                self._say(ended)
+                self.outcome.differences.append(ended)
         self.outcome.seconds = time.monotonic() - begun_s
         return self.outcome
 

@@ -51,4 +51,6 @@ def _play(directory: Path, seed: int, kills: int) -> Outcome:
 
     files = directory / str(seed)
     files.mkdir()
-    return Play(files, seed, say).run(kills)
+    outcome = Play(files, seed, say).run(kills)
+    say(f"ended with {len(outcome.differences)} differences")
+    return outcome
