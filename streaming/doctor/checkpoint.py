@@ -25,10 +25,15 @@ def find_in_checkpoint(settings: JobSettings) -> Iterator[str]:
         ("checkpoint", checkpoint),
         ("history", checkpoint if history is None else history.directory),
     ):
-        parent = next(one for one in directory.absolute().parents if one.exists())
-        if not directory.exists() and not os.access(parent, os.W_OK | os.X_OK):
+        path = directory.absolute()
+        nearest = next(one for one in (path, *path.parents) if os.path.lexists(one))
+        if not nearest.exists():
+            target = nearest.readlink()
+            reason = f"the link {nearest} leads to {target}, which does not exist"
+            raise DirectoryUnwritable(what, directory, reason)
+        if nearest != path and not os.access(nearest, os.W_OK | os.X_OK):
             raise DirectoryUnwritable(
-                what, directory, f"no directory can be created in {parent}"
+                what, directory, f"no directory can be created in {nearest}"
             )
     if not checkpoint.exists() or not any(checkpoint.iterdir()):
         return

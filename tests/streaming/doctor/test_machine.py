@@ -123,6 +123,15 @@ def test_nothing_is_made_for_a_new_checkpoint(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("below", ["", "state"])
+def test_link_that_leads_nowhere_is_found(tmp_path: Path, below: str) -> None:
+    """A job could not create its checkpoint there, although nothing seems to exist."""
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "unmounted")
+    (finding,) = doctor(link / below)["checkpoint"]
+    assert f"the link {link} leads to {tmp_path}/unmounted, which does" in finding
+
+
 def test_few_descriptors_are_found() -> None:
     """The hard limit counts: the soft one is raised."""
     program = (
