@@ -104,7 +104,7 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
         "SdsDeadLetters",
         Severity.WARNING,
         f"{letters} >= {at.DEAD_LETTERS}",
-        "The monitor cannot decode some records.",
+        "The monitor rejected some records as invalid.",
         '{{ printf "%.0f" $value }} records in the last '
         f"{LIFE(at.DEAD_LETTER_WINDOW)} went to the dead-letter topic, reason "
         "{{ $labels.reason }}.",
