@@ -45,8 +45,8 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
         f"{latest(f'max_over_time({ok}[{window}])')} == 0\n"
         f"and {latest(f'last_over_time({ok}[{first}] offset {start})')} == 0\n"
         f"unless {summed(batches)} > 0\n"
-        # If no records arrive, the job has no work, and channels become blind. Then the
-        # alert must not fire.
+        # If no records arrive, the job has no work, and channels and groups become
+        # blind. Then the alert must not fire.
         f"unless ({latest(blind, 'channel')} > 0 and {latest(behind)} == 0)",
         "The monitor answers requests, but its Spark job does not work.",
         f"The job finished no batch in the last {LIFE(at.STOPPED_WINDOW)}: it is "

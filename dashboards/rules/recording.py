@@ -24,8 +24,8 @@ from dashboards.rules.promql import (
 )
 from dashboards.thresholds import BURN_RATES, SLICE, SLICE_INTERVAL
 
-BLIND = "job:sds_channels_blind:sum"
-"""Number of blind channels that are not muted."""
+BLIND = "job:sds_views_blind:sum"
+"""Number of blind channels and groups that are not muted."""
 
 GROUP_BLIND = "channel:mvds_group_blind:max"
 """This series is 1 while a group of MVDS is blind, else 0. The series with the channel
@@ -88,6 +88,7 @@ def recording_file(pace: Pace) -> dict[str, Any]:
     channels = _all_labelled("sds_monitor_dropped_label_channels", "sds_channels")
     groups = _all_labelled("sds_monitor_dropped_label_groups", "mvds_groups")
     blind = latest('mvds_group_verdict{verdict="blind"}', "verdict")
+    unmuted, unmuted_groups = unmuted_blind(), unmuted_blind("mvds_group")
     any_blind = f"{all_blind('mvds_group')} > bool 0"
     other = f'label_replace({any_blind}, "channel", "other", "", "")'
     lost = latest('sds_dependency_gaps_closed_total{outcome="lost"}', "outcome")
@@ -95,7 +96,8 @@ def recording_file(pace: Pace) -> dict[str, Any]:
     rules = [
         _rule(ALL_LABELLED, channels),
         _rule(ALL_GROUPS_LABELLED, groups),
-        _rule(BLIND, unmuted_blind()),
+        # A monitor of version 0.15 or earlier exports no figures of groups.
+        _rule(BLIND, f"{unmuted}\n+ ({unmuted_groups} or 0 * {unmuted})"),
         _rule(GROUP_BLIND, f"{blind}\nor\n{other}"),
         _rule(NET_LOSSES, f"{lost}\n- {retracted}"),
     ]

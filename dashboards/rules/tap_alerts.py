@@ -73,8 +73,8 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
         "SdsTapMissingRecords",
         Severity.WARNING,
         f"{missing} >= {at.TAP_MISSING_RECORDS}\n"
-        # With only one tap, missing records make channels blind. Then, SdsTapBlind
-        # fires instead.
+        # With only one tap, missing records make channels and groups blind. Then,
+        # SdsTapBlind or MvdsTapBlind fires instead.
         f"unless ignoring (observer) max_over_time({BLIND}[{window}]) > 0",
         "One of several taps lost records.",
         'Tap {{ $labels.observer }}: {{ printf "%.0f" $value }} sequence number(s) '
