@@ -429,6 +429,25 @@ def test_image_is_that_of_this_version() -> None:
 
 @pytest.mark.long
 @FOR_HELM
+def test_executors_pull_the_image_like_the_driver() -> None:
+    """With the same policy, and with all logins; without logins, none is named."""
+    chart, spark = rendered(EXECUTORS), spark_of(EXECUTORS)
+    prefix = "spark.kubernetes.container.image"
+    policy = chart.container("sds-monitor")["imagePullPolicy"]
+    assert spark[f"{prefix}.pullPolicy"] == policy == "Always"
+    secrets = [s["name"] for s in chart.pod("sds-monitor")["imagePullSecrets"]]
+    assert spark[f"{prefix}.pullSecrets"].split(",") == secrets
+    done = helm(
+        *("template", "sds-monitor", str(CHART), "--set", "image.pullSecrets=null"),
+        *("--values", str(CHART / "ci" / EXECUTORS)),
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"{prefix}.pullPolicy" in done.stdout
+    assert "ullSecrets" not in done.stdout
+
+
+@pytest.mark.long
+@FOR_HELM
 def test_selectors_find_pods_and_services() -> None:
     """Of Services, policies and ServiceMonitors, of one part each."""
     chart = rendered(EVERYTHING)
