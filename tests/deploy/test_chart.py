@@ -429,6 +429,29 @@ def test_image_is_that_of_this_version() -> None:
 
 @pytest.mark.long
 @FOR_HELM
+@VARIANTS
+def test_egress_rules_apply_to_all_pods(values: str | None) -> None:
+    """Executors may also reach the driver and one another."""
+    chart = rendered(values)
+    given = ("ci/" + values) if values else "values.yaml"
+    limits = yaml.safe_load((CHART / given).read_text("utf-8"))["networkPolicy"]
+    rules = limits["egress"]
+    for name in chart.names("NetworkPolicy"):
+        policy = chart.get("NetworkPolicy", name)["spec"]
+        assert ("Egress" in policy["policyTypes"]) == bool(rules)
+        found = policy.get("egress", [])
+        if rules and name.endswith("-executor"):
+            *found, inside = found
+            (peer,) = inside["to"]
+            labels = peer["podSelector"]["matchLabels"]
+            for one in ("sds-monitor", "sds-monitor-executor"):
+                selected = chart.get("NetworkPolicy", one)["spec"]["podSelector"]
+                assert labels.items() <= selected["matchLabels"].items()
+        assert found == rules
+
+
+@pytest.mark.long
+@FOR_HELM
 def test_executors_pull_the_image_like_the_driver() -> None:
     """With the same policy, and with all logins; without logins, none is named."""
     chart, spark = rendered(EXECUTORS), spark_of(EXECUTORS)
