@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 import msgspec
 
+from connectors.history.query import SPARING, hourly_rows
 from connectors.history.query import channel_minutes as query_minutes
 from connectors.history.query import channel_verdicts as query_verdicts
 from connectors.history.query import find_incidents as query_history
@@ -20,6 +22,7 @@ from connectors.history.schema import (
 from sds_core.observer.growth import Recorded
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.shown_verdicts import ShownVerdict, day_begin_ms
+from sds_core.planning.hours import hour_rows
 from streaming.ledger.findings import Destination
 from streaming.ledger.stores import Store
 from streaming.ledger.verdicts import kept_since_ms
@@ -77,25 +80,58 @@ class Stored:
         ``told``; None means all figures. Without a history, rows have only the figures
         `FigureTable.grown`.
         """
-        findings, recent, _, tables = self.store
         if self.history is None:
-            return recent.rows(channel, since_ms, until_ms)
+            return self.store.recent.rows(channel, since_ms, until_ms)
         # The exporter may move a row from the outbox to the files at any time. The
         # outbox is read first, so no row is missed.
-        pending = [
-            minute_row(one, tables.kind.published)
-            for one in findings.pending(Destination.PARQUET, channel=channel)
-            if isinstance(one, NumberedMinute) and since_ms <= one.minute_ms < until_ms
-        ]
+        pending = self._pending_minutes(channel, since_ms, until_ms)
+        directory, tables = self.history.directory, self.store.tables
+        stored = query_minutes(directory, channel, since_ms, until_ms, fields, tables)
         rows: dict[int, Row] = {}
-        stored = query_minutes(
-            self.history.directory, channel, since_ms, until_ms, fields, tables
-        )
         for row in stored + pending:
             known = rows.get(row["minute"])
             if known is None or known["told"] <= row["told"]:
                 rows[row["minute"]] = row
         return [rows[minute] for minute in sorted(rows)]
+
+    def find_hours(
+        self,
+        channel: str,
+        since_ms: int,
+        until_ms: int,
+        counters: Collection[str],
+        gauges: Sequence[str],
+    ) -> list[Row]:
+        """Hours of a channel in which a figure changed; see `query.hourly_rows`.
+
+        Only minutes that begin in [since_ms, until_ms) count. Without a history, rows
+        have only the figures `FigureTable.grown`.
+        """
+        if self.history is None:
+            recent = self.store.recent.rows(channel, since_ms, until_ms)
+            return hour_rows(recent, gauges)
+        # As in `find_minutes`, the outbox is read first.
+        pending = self._pending_minutes(channel, since_ms, until_ms)
+        stored = hourly_rows(
+            self.history.directory,
+            [channel],
+            since_ms,
+            until_ms,
+            counters,
+            gauges,
+            self.store.tables,
+            SPARING,
+        )
+        rows = stored.get(channel, []) + pending
+        return hour_rows(sorted(rows, key=itemgetter("minute", "told")), gauges)
+
+    def _pending_minutes(self, channel: str, since_ms: int, until_ms: int) -> list[Row]:
+        table = self.store.tables.kind.published
+        return [
+            minute_row(one, table)
+            for one in self.store.findings.pending(Destination.PARQUET, channel=channel)
+            if isinstance(one, NumberedMinute) and since_ms <= one.minute_ms < until_ms
+        ]
 
     def find_recent(self, at_ms: int) -> Mapping[str, Recorded]:
         """Figures at a moment; see `RecentMinutes.at`."""

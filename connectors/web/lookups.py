@@ -5,7 +5,7 @@ They may be in files of the history.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import BoundedSemaphore
 from typing import Any
@@ -23,6 +23,7 @@ from connectors.web.trends import Hours, Trend, recent_trend
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.shown_verdicts import Span, spans_of
 from sds_core.observer.snapshot import Snapshot, Views
+from sds_core.planning.measures import Measures
 
 _CONCURRENT = 2
 """Maximum number of concurrent queries; each uses a core and tens of megabytes."""
@@ -90,23 +91,26 @@ class Lookups:
             rows = stored.find_verdicts([name], since_ms, until_ms)
         return spans_of(rows.get(name, ()), since_ms, until_ms)
 
-    def minutes(
+    def hours(
         self,
         prefix: str,
         name: str,
         since_ms: int,
         until_ms: int,
-        fields: Collection[str],
+        measures: Measures,
     ) -> Sequence[Row]:
-        """Return a view's rows whose minutes begin in [since_ms, until_ms), in order.
+        """Return the last counters and greatest gauges of each hour, oldest first.
 
-        Times are event time, Unix ms. Each row has its minute and the given `fields`.
+        `measures` has the figures. For the rows and times, see
+        `connectors.web.sources.StoredViews.find_hours`.
         """
         stored = self._sources.of(prefix)
         if stored is None:
             return []
         with self._turn():
-            return stored.find_minutes(name, since_ms, until_ms, fields)
+            return stored.find_hours(
+                name, since_ms, until_ms, measures.counters, measures.gauges
+            )
 
     @contextmanager
     def _turn(self) -> Iterator[None]:

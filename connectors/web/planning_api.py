@@ -30,7 +30,7 @@ from connectors.web.refusals import HistoryBusy, HistoryUnreadable
 from connectors.web.sources import Sources
 from sds_core.observer.kinds import AnyKind
 from sds_core.planning.document import ForecastObject, forecast_object
-from sds_core.planning.hours import DAY_MS, hour_rows
+from sds_core.planning.hours import DAY_MS, HOUR_MS
 from sds_core.planning.measures import measures_of
 
 DEFAULT_DAYS = 56
@@ -124,18 +124,16 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
         name = query.existing(views.totals)
         measures = measures_of(views.kind.published)
         end_ms = snapshot.clock_ms + 1
-        rows = lookups.minutes(
-            views.kind.prefix,
-            name,
-            end_ms - query.days * DAY_MS,
-            end_ms,
-            measures.fields,
-        )
+        begin_ms = end_ms - query.days * DAY_MS
+        if place is not None:
+            # A later minute of the same hour follows the place.
+            begin_ms = max(begin_ms, place.minute // HOUR_MS * HOUR_MS)
+        rows = lookups.hours(views.kind.prefix, name, begin_ms, end_ms, measures)
 
         def place_of(row: Mapping[str, Any]) -> _HourPlace:
             return _HourPlace(row["minute"])
 
-        shown, more = query.cut(hour_rows(rows, measures.gauges), place, place_of)
+        shown, more = query.cut(rows, place, place_of)
         columns = ("minute", *measures.fields)
         return {
             "id": name,

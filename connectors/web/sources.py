@@ -39,6 +39,21 @@ class StoredViews(Protocol):
         Times are Unix ms of event time. Each row has its minute and the given `fields`.
         """
 
+    def find_hours(
+        self,
+        channel: str,
+        since_ms: int,
+        until_ms: int,
+        counters: Collection[str],
+        gauges: Sequence[str],
+    ) -> Sequence[Row]:
+        """Return a row per hour in which a view's figure changed, oldest first.
+
+        Only minutes that began in [since_ms, until_ms) count, Unix ms of event time. In
+        a row, ``minute`` is the hour's last such minute with a changed figure. Each
+        counter has its last value in the hour, and each gauge its maximum.
+        """
+
     def find_recent(self, at_ms: int) -> Mapping[str, Recorded]:
         """Return each view's figures as of `at_ms`, a time in the last hour.
 

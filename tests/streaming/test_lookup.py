@@ -27,6 +27,7 @@ from sds_core.observer.incidents import (
 )
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.kind import CHANNELS
+from sds_core.planning.hours import hour_rows
 from streaming.history import RECENT_MS
 from streaming.ledger.findings import Findings
 from tests.support.properties import CAREFUL
@@ -43,6 +44,8 @@ from tests.support.streaming.history import (
 )
 from tests.support.streaming.ledger import ledger_in
 from tests.support.web.stored import stored
+
+COUNTERS, GAUGES = ("messages", "bytes_content"), ("epoch_messages_max",)
 
 
 def test_minutes_are_found_in_files_and_in_the_outbox(
@@ -65,6 +68,37 @@ def test_minutes_are_found_in_files_and_in_the_outbox(
     )
     assert found(0, 9) == [1, 2, 12, 13, 14]
     assert found(1, 4) == [2, 12, 13]
+
+
+@pytest.mark.parametrize("with_history", [True, False])
+def test_hours_are_those_of_the_minutes(
+    checkpoint: Checkpoint, monkeypatch: pytest.MonkeyPatch, with_history: bool
+) -> None:
+    """Of files and outbox, and without a history of the last hour."""
+    asked = MONDAY_MS + 5 * MINUTE_MS, MONDAY_MS + 140 * MINUTE_MS
+    some = minutes(150)
+    some[20].totals.epoch_messages_max = some[70].totals.epoch_messages_max = 9
+    checkpoint.recent.record({"town": some})
+    checkpoint.findings.record_minutes({"town": some[:120], "village": minutes(9, 7)})
+    checkpoint.export()
+    # The outbox has a newer version of the second hour's last minute.
+    checkpoint.findings.record_minutes(
+        {"town": [*minutes(120, 1_000)[119:], *some[120:]]}
+    )
+    job = checkpoint.stored(with_history)
+    found_minutes = job.find_minutes("town", *asked)
+    expected = hour_rows(found_minutes, GAUGES)
+    assert [len(found_minutes), len(expected)] == (
+        [135, 3] if with_history else [57, 2]
+    )
+    if with_history:
+        # It does not depend on the number of minutes in files.
+        monkeypatch.delattr("streaming.lookup.query_minutes")
+    found = job.find_hours("town", *asked, COUNTERS, GAUGES)
+    fields = ("minute", *COUNTERS, *GAUGES)
+    assert [[row.get(one) for one in fields] for row in found] == [
+        [row.get(one) for one in fields] for row in expected
+    ]
 
 
 def test_job_without_a_history_finds_the_minutes_of_the_last_hour(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.shown_verdicts import ShownVerdict
 from sds_core.observer.snapshot import JobFigures, Snapshot
 from sds_core.observer.verdict import Verdict
+from sds_core.planning.hours import hour_rows
 from sds_core.planning.plan import Plan
 from sds_core.trace.trace import Trace
 from tests.support.snapshots import snapshot_of
@@ -75,6 +76,7 @@ class Stage:
         incidents: What the store of incidents has.
         asked: What it was asked for.
         minutes: Rows of the only channel that has any.
+        hours_asked: Since when its hours were asked for, Unix ms.
         has_history: Whether there is one.
         recent: Figures of channels at ends of minutes, in order.
         firing: The alerts that fire.
@@ -89,6 +91,7 @@ class Stage:
     incidents: list[ChannelIncident] = field(default_factory=list)
     asked: list[IncidentQuery] = field(default_factory=list)
     minutes: list[Row] = field(default_factory=list)
+    hours_asked: list[int] = field(default_factory=list)
     has_history: bool = True
     recent: dict[str, list[Recorded]] = field(default_factory=dict)
     firing: FiringAlerts = field(default_factory=FiringAlerts)
@@ -139,6 +142,19 @@ class Stage:
         """The history."""
         self._check()
         return [row for row in self.minutes if since_ms <= row["minute"] < until_ms]
+
+    def find_hours(
+        self,
+        channel: str,
+        since_ms: int,
+        until_ms: int,
+        counters: Collection[str],
+        gauges: Sequence[str],
+    ) -> list[Row]:
+        """The hours of the history."""
+        self.hours_asked.append(since_ms)
+        fields = [*counters, *gauges]
+        return hour_rows(self.find_minutes(channel, since_ms, until_ms, fields), gauges)
 
     def find_recent(self, at_ms: int) -> dict[str, Recorded]:
         """The last of `recent` at a moment, or the oldest."""

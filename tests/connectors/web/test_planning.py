@@ -10,10 +10,12 @@ import httpx
 import msgspec
 import pytest
 
+from connectors.web.planning_api import DEFAULT_DAYS
 from sds_core.observer.protocols import PROTOCOLS, kinds_of
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot, Views
 from sds_core.planning.errors import ModelMissing
+from sds_core.planning.hours import DAY_MS, HOUR_MS, MINUTE_MS
 from sds_core.planning.plan import Plan
 from tests.support.planning.made_plan import BEGIN_MS, DAYS, plan
 from tests.support.snapshots import with_others
@@ -118,6 +120,29 @@ def test_api_has_weeks_of_all_and_days_of_one(client: httpx.Client) -> None:
     one = client.get("/api/v1/planning?channel=village").json()["channels"]
     assert [len(each["figures"]["bytes"]["days"]) for each in one] == [DAYS]
     assert client.get("/api/v1/planning?channel=new").status_code == 404
+
+
+def test_page_of_hours_reads_no_earlier_hours(
+    stage: Any, client: httpx.Client, snapshot: MakeSnapshot
+) -> None:
+    """It begins with the hour of the last entry, which may have grown since then."""
+    stage.snapshot = snapshot({"town": ChannelTotals()})
+    clock_ms = stage.snapshot.clock_ms
+    begin_ms = clock_ms // HOUR_MS * HOUR_MS - 9 * HOUR_MS
+    stage.minutes = [
+        {"minute": begin_ms + n * HOUR_MS + MINUTE_MS, "messages": n} for n in range(9)
+    ]
+    url = "/api/v1/views/sds/hours"
+    given: dict[str, str | int] = {"id": "town", "limit": 4}
+    page = client.get(url, params=given).json()
+    assert [one["messages"] for one in page["hours"]] == [0, 1, 2, 3]
+    stage.minutes[4:4] = [{"minute": begin_ms + 4 * HOUR_MS - 1, "messages": 4}]
+    page = client.get(url, params=given | {"after": page["next"]}).json()
+    assert [one["messages"] for one in page["hours"]] == [4, 4, 5, 6]
+    assert stage.hours_asked == [
+        clock_ms + 1 - DEFAULT_DAYS * DAY_MS,
+        begin_ms + 3 * HOUR_MS,
+    ]
 
 
 def test_every_kind_of_view_has_page_and_api(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from connectors.history.schema import Row
 from connectors.web.sources import StoredViews
+from sds_core.planning.hours import hour_rows
 
 
 @dataclass
@@ -24,6 +26,18 @@ class StoredByHand:
     find_steps: Callable[..., Any] = lambda channels, since_ms, until_ms, step_ms: {}
     find_verdicts: Callable[..., Any] = lambda channels, since_ms, until_ms: {}
     verdicts_until_ms: Callable[[], int | None] = lambda: None
+
+    def find_hours(
+        self,
+        channel: str,
+        since_ms: int,
+        until_ms: int,
+        counters: Collection[str],
+        gauges: Sequence[str],
+    ) -> Sequence[Row]:
+        """Return the hours of `find_minutes`."""
+        fields = [*counters, *gauges]
+        return hour_rows(self.find_minutes(channel, since_ms, until_ms, fields), gauges)
 
 
 def stored(**answers: Callable[..., Any]) -> Callable[[], Mapping[str, StoredViews]]:
