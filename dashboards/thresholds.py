@@ -207,6 +207,10 @@ MIRROR_INCOMPLETE_FOR = timedelta(minutes=10)
 """The alert fires if audits report missing messages for this time. If a message was
 only late, the next audit no longer reports it."""
 
+AUDIT_FAILURES = 2
+"""The alert fires only at this number of consecutive failed audits, however rare the
+audits are. A single failure may result from the restart of a store or a peer."""
+
 AUDIT_FAILING_WITHIN = timedelta(minutes=30)
 AUDIT_FAILING_FOR = timedelta(minutes=10)
 """The alert fires if audits fail for this time. An audit needs a store or a peer, which

@@ -166,8 +166,10 @@ AUDITS: list[Panel] = [
     ),
     lines(
         "Audits",
-        "Number of audits per graph step, by result.",
+        "Number of audits per graph step, by result. Failures in a row: audits that "
+        "failed since the newest successful audit.",
         per_step("sds_audit_runs_total", _ANY, "{{result}}"),
+        now("sds_audit_consecutive_failures", _ANY, "{{instance}} failures in a row"),
     ),
     lines(
         "Served to other mirrors",

@@ -81,13 +81,18 @@ def mirror_alerts(pace: Pace) -> Iterator[Alert]:
         '{{ printf "%.0f" $value }} messages that the mirror lacks.',
         at.MIRROR_INCOMPLETE_FOR,
     )
+    in_a_row = "sds_audit_consecutive_failures"
     within = pace(at.AUDIT_FAILING_WITHIN)
     failed = f'increase(sds_audit_runs_total{{result="failed"}}[{within}])'
     ended = f"changes(sds_audit_last_success_timestamp_seconds[{within}])"
     yield _alert(
         "SdsAuditFailing",
         Severity.WARNING,
-        f"sum without (result) ({failed}) > 0\nunless on (job, instance) {ended} > 0",
+        f"({in_a_row} >= {at.AUDIT_FAILURES}\n"
+        # An audit of version 1.2 or earlier does not export the number of consecutive
+        # failures.
+        f"or (sum without (result) ({failed}) > 0 unless {in_a_row}))\n"
+        f"unless on (job, instance) {ended} > 0",
         "Audits of the mirror fail.",
         "No audit of {{ $labels.instance }} has succeeded in the last "
         f"{LIFE(at.AUDIT_FAILING_WITHIN)}.",

@@ -21,11 +21,13 @@ class AuditFigures:
         result_ms: When the newest successful audit ended, Unix ms; None before the
             first success.
         error: Why the newest audit failed; empty if it succeeded.
+        consecutive_failures: Number of audits that failed since the newest success.
     """
 
     result: AuditResult | None = None
     result_ms: int | None = None
     error: str = ""
+    consecutive_failures: int = 0
     runs: dict[str, int] = field(
         default_factory=lambda: dict.fromkeys(("complete", "incomplete", "failed"), 0)
     )
@@ -36,12 +38,14 @@ class AuditFigures:
         self.result = result
         self.result_ms = now_ms
         self.error = ""
+        self.consecutive_failures = 0
         self.runs["complete" if result.is_complete else "incomplete"] += 1
         self.remirrored += result.remirrored
 
     def failed(self, error: str) -> None:
         """Record that an audit failed; `error` is one line of text."""
         self.error = error
+        self.consecutive_failures += 1
         self.runs["failed"] += 1
 
 
@@ -99,6 +103,11 @@ AUDIT_METRICS: tuple[Metric[AuditFigures], ...] = (
         "Audits by result.",
         ("result",),
         lambda a: [((name,), count) for name, count in a.runs.items()],
+    ),
+    one_sample(
+        "sds_audit_consecutive_failures",
+        "Audits that failed since the newest successful audit.",
+        lambda a: a.consecutive_failures,
     ),
     one_sample(
         "sds_audit_remirrored_total",

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from sds_core.audit.figures import AUDIT_METRICS, AuditFigures
-from sds_core.audit.result import AuditResult
+from sds_core.audit.result import AuditedMessage, AuditResult
 from sds_core.audit.serving_figures import SERVING_METRICS, ServingFigures
 from sds_core.metrics import Metric, MetricKind
 from sds_core.mirror.figures import (
@@ -398,3 +398,17 @@ def test_clocks_of_taps_without_a_label_are_other() -> None:
     snapshot = snapshot_of(tap_labels=("a",), job=JobFigures(clock=clock))
     found = samples("sds_tap_clock_offset_seconds", snapshot)
     assert found == {("a",): 0.1, ("other",): -90}
+
+
+def test_success_ends_consecutive_failures_of_audits() -> None:
+    """Even of an audit that found missing messages."""
+    figures = AuditFigures()
+    found: list[int] = []
+    for error in ("one", "two", "", "three"):
+        if error:
+            figures.failed(error)
+        else:
+            missing = AuditedMessage(1, bytes(32), channel="town")
+            figures.ended(AuditResult("store", 1, 2, 3, 4, (missing,), ()), 1_500)
+        found += samples("sds_audit_consecutive_failures", figures).values()
+    assert found == [1, 2, 0, 1]
