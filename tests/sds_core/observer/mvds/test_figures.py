@@ -20,6 +20,7 @@ from tests.support.mvds.traffic import (
 
 DEADLINE_MS = DEFAULTS.ack_deadline_ms
 GRACE_MS = DEFAULTS.delivery_grace_ms
+HORIZON_MS = DEFAULTS.horizon_ms
 
 
 def _group(*records: Record, clock_ms: int = 0) -> GroupTotals:
@@ -285,6 +286,45 @@ def test_record_that_kafka_delivers_twice_changes_nothing() -> None:
     assert observed([first, again]) == observed([first], 60_000)
     other = first._replace(at_ms=60_000, seq=8)
     assert observed([first, other])[GROUP_NAME].records_message == 2
+
+
+@pytest.mark.parametrize(("age_ms", "messages"), [(HORIZON_MS, 1), (HORIZON_MS + 1, 0)])
+def test_payload_older_than_the_horizon_counts_and_changes_nothing_else(
+    age_ms: int, messages: int
+) -> None:
+    """What was said about its ids may be forgotten: no message, pair or incident."""
+    clock_ms = 2 * HORIZON_MS
+    records = [
+        sent(clock_ms, "c", "d", messages=[1], offers=[4]),
+        sent(clock_ms - age_ms, "a", "b", messages=[2, 2], offers=[3, 4], requests=[1]),
+        Record(clock_ms + 6_000, "b", "a", b""),
+    ]
+    monitor = Monitor()
+    monitor.batch(records, clock_ms + DEADLINE_MS + 1)
+    group = monitor.groups()[GROUP_NAME]
+    assert (group.records_message, group.messages) == (3, 1 + messages)
+    assert (group.addressed, group.unacknowledged) == (1 + messages, messages)
+    assert (group.records_request, group.unanswered_requests) == (1, messages)
+    assert len(monitor.incidents) == messages
+    monitor.batch([], clock_ms + 2 * HORIZON_MS)
+    groups = monitor.groups()
+    unknown = groups["unknown"]
+    assert (unknown.payloads, unknown.records_offer) == (3, 3)
+    assert unknown.unrequested_offers == 1 + 2 * messages
+    bytes_ = [
+        one.bytes_offer + one.bytes_request + one.bytes_message + one.bytes_other
+        for one in groups.values()
+    ]
+    assert sum(bytes_) == sum(len(one.value) for one in records)
+
+
+def test_old_payload_whose_ids_are_known_to_nobody_counts_in_the_named_group() -> None:
+    """Only a MESSAGE names one."""
+    old = sent(0, "a", "b", messages=[1], acks=[2])
+    groups = observed([sent(2 * HORIZON_MS, "c", "d"), old])
+    assert groups[GROUP_NAME].records_message == 1
+    assert (groups["unknown"].records_ack, groups["unknown"].deliveries) == (1, 0)
+    assert groups[GROUP_NAME].verdict is Verdict.WARMING_UP
 
 
 @pytest.mark.parametrize(
