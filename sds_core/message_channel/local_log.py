@@ -41,8 +41,8 @@ class LocalLog:
     def is_older(self, lamport: int, message_id: str) -> bool:
         """Return whether a message sorts before the log's first entry.
 
-        If `forgotten` has dropped no id, or if the log is in the order of arrival, the
-        result is False.
+        If `forgotten` has dropped no id that was in the log, or if the log is in the
+        order of arrival, the result is False.
         """
         if self._ordered_horizon is None or not self._order:
             return False
@@ -109,7 +109,11 @@ class LocalLog:
 
     @property
     def _ordered_horizon(self) -> tuple[int, str] | None:
-        return None if self._by_arrival else self.horizon
+        # The Lamport timestamp 0 stands for ids that were never in the log, or were
+        # withdrawn. The log dropped none of these.
+        if self._by_arrival or self.horizon is None or not self.horizon[0]:
+            return None
+        return self.horizon
 
     def last(self, count: int) -> list[HistoryEntry]:
         """Return the last `count` entries of the log, or all if it has fewer."""

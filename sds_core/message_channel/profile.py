@@ -12,9 +12,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from sds_core.ranges import check_least
+from sds_core.ranges import check_least, check_most
 from sds_core.repair_timing import RepairHash
-from sds_core.wire import DEFAULT_PARAMETERS, BloomParameters, Dialect
+from sds_core.wire import (
+    DEFAULT_PARAMETERS,
+    MAX_ID_CHARACTERS,
+    MAX_VALUE_BYTES,
+    BloomParameters,
+    Dialect,
+)
+from sds_core.wire.bloom import MAX_K, MAX_M_BITS
 
 
 class LamportRule(StrEnum):
@@ -264,6 +271,13 @@ class Profile:
             "repair_retention_ms": 0,
         }
         check_least(self, optional, " or None")
+        # Longer ids and frames, and larger filters in `nim`, could not be decoded.
+        readable = {"id_limit": MAX_ID_CHARACTERS, "max_frame_bytes": MAX_VALUE_BYTES}
+        check_most(self, readable)
+        if self.dialect is Dialect.NIM:
+            for filter_ in (self.bloom, self.bloom_rolled or self.bloom):
+                readable = {"k": MAX_K, "m_bits": MAX_M_BITS}
+                check_most(filter_, readable, " in the dialect 'nim'")
         if self.bloom_rolled is not None and self.dialect is Dialect.SPEC:
             message = (
                 "bloom_rolled is only for the dialect 'nim': in the dialect "

@@ -160,6 +160,7 @@ class Node:
             state.outbox.remove(peer)
             state.foreign.remove(peer)
             state.late.pop(peer, None)
+            state.late_parents.pop(peer, None)
 
     def append(
         self,

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from sds_core.mvds.backoff import DEFAULT, Backoff
 from sds_core.mvds.payload import ID_BYTES
-from sds_core.ranges import check_least
+from sds_core.ranges import check_least, check_most
 from sds_core.wire import MAX_VALUE_BYTES
 
 
@@ -102,13 +102,7 @@ class Options:
             "group_id_bytes": 0,
         }
         check_least(self, at_least)
-        at_most = {"max_payload_bytes": MAX_VALUE_BYTES, "group_id_bytes": 255}
-        for option, most in at_most.items():
-            if (getattr(self, option) or 0) > most:
-                message = (
-                    f"{option} is {getattr(self, option)}, but must be at most {most}"
-                )
-                raise ValueError(message)
+        check_most(self, {"max_payload_bytes": MAX_VALUE_BYTES, "group_id_bytes": 255})
 
     @property
     def max_message_bytes(self) -> int:

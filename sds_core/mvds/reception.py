@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from sds_core.mvds.changes import StoredMessage
 from sds_core.mvds.events import Acknowledged, Duplicate, Event, Refused, RefusedReason
-from sds_core.mvds.options import Options, Resolution
+from sds_core.mvds.options import Options
 from sds_core.mvds.parents import parents_of
 from sds_core.mvds.payload import Message, Payload, message_id, message_record_bytes
 from sds_core.mvds.records import RecordType
@@ -60,7 +60,9 @@ class Reception:
         """
         stored = self._state.store.get(one)
         if stored is None:
-            self._request(one)
+            if not self._state.request(self._sender, one):
+                reason = RefusedReason.TOO_MANY_REQUESTS
+                self._events.append(Refused(reason, self._sender, one))
         elif self._shares(stored.group_id):
             self._is_held_by_sender(one)
             self._acknowledge(self._sender, one)
@@ -87,10 +89,7 @@ class Reception:
             self._pass_on(one, message.group_id)
             self._state.resolver.received(one, self._events)
         self._acknowledge(self._sender, one)
-        if self._state.options.resolution is not Resolution.NONE:
-            for parent in parents_of(message):
-                if parent not in self._state.store:
-                    self._request(parent, is_offered=False)
+        self._state.request_parents(self._sender, one)
         self._state.drop_surplus(self._events)
 
     def _refuse(self, reason: RefusedReason, one: bytes, message: Message) -> None:
@@ -134,11 +133,6 @@ class Reception:
     def _acknowledge(self, peer: bytes, one: bytes) -> None:
         if not self._state.outbox.add_ack(peer, one):
             self._events.append(Refused(RefusedReason.TOO_MANY_ACKS, peer, one))
-
-    def _request(self, one: bytes, *, is_offered: bool = True) -> None:
-        if not self._state.request(self._sender, one, is_offered=is_offered):
-            reason = RefusedReason.TOO_MANY_REQUESTS
-            self._events.append(Refused(reason, self._sender, one))
 
     def _shares(self, group_id: bytes) -> bool:
         return self._state.groups.shares(self._sender, group_id)

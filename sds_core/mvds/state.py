@@ -10,8 +10,9 @@ from hashlib import sha256
 from sds_core.mvds.changes import ChangeLog, Changes
 from sds_core.mvds.events import Event, Forgotten, GaveUp
 from sds_core.mvds.message_store import MessageStore
-from sds_core.mvds.options import Options
+from sds_core.mvds.options import Options, Resolution
 from sds_core.mvds.packing import Outbox
+from sds_core.mvds.parents import parents_of
 from sds_core.mvds.records import Record, RecordTable, RecordType
 from sds_core.mvds.resolver import Resolver
 
@@ -124,6 +125,9 @@ class NodeState:
         # For each peer, ids of messages that the node still has to request. The node
         # refused these messages before the peer was added to the messages' group.
         self.late: dict[bytes, list[bytes]] = {}
+        # For each peer, parents that the node still has to request, by the id of the
+        # stored message that names them.
+        self.late_parents: dict[bytes, dict[bytes, list[bytes]]] = {}
 
     def put(self, peer: bytes, message_id: bytes, kind: RecordType) -> None:
         """Add or replace a peer's record for a message; it is due in the next epoch."""
@@ -157,15 +161,46 @@ class NodeState:
             self.late.setdefault(peer, []).extend(taken)
             self.request_late()
 
+    def request_parents(self, peer: bytes, child: bytes) -> None:
+        """Request a message's missing parents from a peer that sent the message.
+
+        Without resolution, parents are not requested. If the peer has too many requests
+        already, `request_late` requests the parents later, because the peer does not
+        resend an acknowledged message.
+        """
+        message = self.store.message(child)
+        if message is not None and self.options.resolution is not Resolution.NONE:
+            children = self.late_parents.setdefault(peer, {})
+            children[child] = list(parents_of(message))
+            self.request_late()
+
     def request_late(self) -> None:
-        """Request the messages in `late`, up to the limit of requests for each peer."""
+        """Request what is in `late` and `late_parents`.
+
+        The number of requests for each peer stays within the limit.
+        """
         for peer, waiting in list(self.late.items()):
-            while waiting and (
-                waiting[0] in self.store or self.request(peer, waiting[0])
-            ):
-                del waiting[0]
-            if not waiting:
+            if self._request_all(peer, waiting):
                 del self.late[peer]
+        for peer, children in list(self.late_parents.items()):
+            while children:
+                child = next(iter(children))
+                if not self._request_all(peer, children[child], is_offered=False):
+                    break
+                del children[child]
+            else:
+                del self.late_parents[peer]
+
+    def _request_all(
+        self, peer: bytes, waiting: list[bytes], *, is_offered: bool = True
+    ) -> bool:
+        """Request unknown messages up to the limit; return whether none is left."""
+        while waiting and (
+            waiting[0] in self.store
+            or self.request(peer, waiting[0], is_offered=is_offered)
+        ):
+            del waiting[0]
+        return not waiting
 
     def give_up(self, record: Record, events: list[Event]) -> None:
         """Drop an unanswered record, and add a `GaveUp` event."""
@@ -183,6 +218,8 @@ class NodeState:
             self.resolver.before_drop(oldest, events)
             for record in self.records.of_message(oldest):
                 self.give_up(record, events)
+            for children in self.late_parents.values():
+                children.pop(oldest, None)
             self.store.drop(oldest)
             events.append(Forgotten(oldest))
         self.store.forget_surplus_ids()
@@ -215,6 +252,14 @@ class NodeState:
         for record in state.records.values():
             if record is not None:
                 self.records.put(record)
+        for message_id, stored in state.messages.items():
+            if (
+                stored is not None
+                and stored.sender is not None
+                and not stored.is_delivered
+                and self.groups.shares(stored.sender, stored.group_id)
+            ):
+                self.request_parents(stored.sender, message_id)
 
     def _values(
         self,

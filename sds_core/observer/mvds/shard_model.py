@@ -123,7 +123,7 @@ class ShardModel:
     def heard(self, seen: SeenPeer) -> None:
         """Record that a peer sent a payload."""
         self._state.heard_ms = self._state.clock_ms
-        self._peers.heard(seen.peer, seen.clock_ms)
+        self._peers.heard(seen.peer, seen.time_ms)
         self._count_evicted()
 
     def apply(self, payload: SeenPayload) -> None:
@@ -157,10 +157,33 @@ class ShardModel:
             totals.bytes_other += payload.other_bytes
             if payload.left_out:
                 self._groups.leave_out(LeftOut.RECORD, payload.left_out)
+        # What was said earlier about the ids of an old payload may be forgotten, so the
+        # payload shows neither what a peer lacks nor whether a message is new.
+        is_old: bool = payload.time_ms < clock_ms - self._settings.horizon_ms
         record: SeenRecord
         for record in payload.records:
-            self._follow_record(record, payload, clock_ms)
+            if is_old:
+                self._count_old(record, payload, clock_ms)
+            else:
+                self._follow_record(record, payload, clock_ms)
         self._evict(clock_ms)
+
+    def _count_old(
+        self, record: SeenRecord, payload: SeenPayload, clock_ms: int
+    ) -> None:
+        message: Message | None = self._messages.get(record.key)
+        if message is None:
+            # This message is not remembered. It only carries the counts to the group.
+            message = Message.new(
+                record.key, record.message_id, payload.time_ms, clock_ms
+            )
+            is_message: bool = record.type is RecordType.MESSAGE
+            message.group = (
+                self._groups.admit(record.group) if is_message else UNKNOWN_GROUP
+            )
+        if message.group:
+            self._groups.saw(message.group, payload.time_ms, clock_ms, payload.observer)
+        self._count_record(message, record)
 
     def _follow_record(
         self, record: SeenRecord, payload: SeenPayload, clock_ms: int
@@ -176,11 +199,14 @@ class ShardModel:
             self._learn_group(message, record, clock_ms)
         if message.group:
             self._groups.saw(message.group, payload.time_ms, clock_ms, payload.observer)
-        self._ledger.count(message, _RECORDS[record.type], record.times)
-        self._ledger.count(message, _BYTES[record.type], record.size)
+        self._count_record(message, record)
         links: int = message.links()
         self._follow_peers(message, record, payload, clock_ms)
         self._links += message.links() - links
+
+    def _count_record(self, message: Message, record: SeenRecord) -> None:
+        self._ledger.count(message, _RECORDS[record.type], record.times)
+        self._ledger.count(message, _BYTES[record.type], record.size)
 
     def _learn_group(self, message: Message, record: SeenRecord, clock_ms: int) -> None:
         if not message.group:

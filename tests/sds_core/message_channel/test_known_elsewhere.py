@@ -123,6 +123,20 @@ class TestMarkDependenciesMet:
         events = receive(bob, FRAMES.content("m", "alice", history=["9", "6"]))
         assert [one.message_id for one in of_type(events, Missing)] == ["6"]
 
+    def test_forgotten_marks_do_not_make_a_message_older_than_the_log(self) -> None:
+        """The log has dropped nothing, so the dependency cannot have been in it."""
+        profile = replace(SPEC, log_limit=3)
+        bob = participant("bob", profile)
+        bob.mark_dependencies_met(map(str, range(10)), START_MS)
+        receive(bob, FRAMES.content("newer", "alice", 5))
+        again = MessageChannel.restore(
+            bob.snapshot(), random=Random(1), profile=profile
+        )
+        for one in (bob, again):
+            events = receive(one, FRAMES.content("m", "alice", 4, history=["x"]))
+            assert [missing.message_id for missing in of_type(events, Missing)] == ["x"]
+            assert one.waiting == ("m",)
+
     @pytest.mark.parametrize("bad", ["", "x" * (SPEC.id_limit + 1), "\ud800"])
     def test_bad_id_changes_nothing(self, bad: str) -> None:
         """Not even for the ids before it."""

@@ -14,7 +14,12 @@ from sds_core.message_channel import (
     Profile,
     RepairHash,
 )
-from sds_core.wire import BloomParameters, Dialect
+from sds_core.wire import (
+    MAX_ID_CHARACTERS,
+    MAX_VALUE_BYTES,
+    BloomParameters,
+    Dialect,
+)
 from tests.support.participants import SPEC
 
 DIFFERENCES: dict[str, tuple[object, object, object]] = {
@@ -210,6 +215,39 @@ def test_optional_option_out_of_its_range_is_refused(option: str, least: int) ->
         replace(SPEC, **{option: least - 1})
     assert getattr(replace(SPEC, **{option: least}), option) == least
     assert getattr(replace(SPEC, **{option: None}), option) is None
+
+
+@pytest.mark.parametrize(
+    ("option", "most"),
+    [("id_limit", MAX_ID_CHARACTERS), ("max_frame_bytes", MAX_VALUE_BYTES)],
+)
+def test_option_above_what_can_be_decoded_is_refused(option: str, most: int) -> None:
+    """Nobody would read the frames, and no process the stored state."""
+    message = f"^{option} is {most + 1}, but must be at most {most}$"
+    with pytest.raises(ValueError, match=message):
+        replace(SPEC, **{option: most + 1})
+    assert getattr(replace(SPEC, **{option: most}), option) == most
+
+
+@pytest.mark.parametrize("option", ["bloom", "bloom_rolled"])
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        (BloomParameters(10, 1e-10), "k is 33, but must be at most 32 in the dialect"),
+        (
+            BloomParameters(2**23 // 15 + 1, 0.001),
+            "m_bits is 8388615, but must be at most 8388608 in the dialect 'nim'",
+        ),
+    ],
+)
+def test_nim_filter_that_cannot_be_read_is_refused(
+    option: str, parameters: BloomParameters, message: str
+) -> None:
+    """Its header would say so; the other dialect has no header."""
+    wide = {"max_frame_bytes": MAX_VALUE_BYTES}
+    with pytest.raises(ValueError, match=f"^{message}"):
+        replace(Profile.nim_sds(), **{option: parameters}, **wide)
+    assert replace(SPEC, bloom=parameters, **wide).bloom == parameters
 
 
 def test_ranges_follow_the_options_they_depend_on() -> None:

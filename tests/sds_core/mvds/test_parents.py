@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 
 import pytest
@@ -149,6 +150,91 @@ class TestEventual:
         assert isinstance(event, Delivered)
         assert event.missing_parents == (message_id(FIRST),)
         assert bob.records == ()
+
+
+class TestLateRequests:
+    """A peer's message names parents while its table of requests is full."""
+
+    def crowded(self, options: Options) -> tuple[Node, Message]:
+        """Bob, who asks alice for `offered` and got `SECOND`."""
+        _, bob = pair(replace(options, max_requests=1))
+        offered = Message(GROUP, 7, b"offered")
+        bob.receive(b"alice", Payload(offers=(message_id(offered),)))
+        take(bob, SECOND)
+        assert requested(bob) == {(b"alice", message_id(offered))}
+        return bob, offered
+
+    @pytest.mark.parametrize("options", [EVENTUAL, CONSISTENT])
+    def test_parents_are_requested_when_there_is_room(self, options: Options) -> None:
+        """The peer does not resend the child, because it was acknowledged."""
+        bob, offered = self.crowded(options)
+        take(bob, offered)
+        bob.tick()
+        assert requested(bob) == {(b"alice", message_id(FIRST))}
+
+    def test_each_of_several_parents_is_requested(self) -> None:
+        """They do not all fit at once."""
+        _, bob = pair(Options(resolution=Resolution.EVENTUAL, max_requests=1))
+        parents = [Message(GROUP, number, b"") for number in range(4)]
+        take(bob, child_of(*parents))
+        for parent in parents:
+            bob.tick()
+            assert requested(bob) == {(b"alice", message_id(parent))}
+            take(bob, parent)
+        bob.tick()
+        assert requested(bob) == set()
+
+    def test_message_without_resolution_has_nothing_requested(self) -> None:
+        """Neither now nor later."""
+        bob, offered = self.crowded(Options())
+        take(bob, offered)
+        bob.tick()
+        assert requested(bob) == set()
+
+    def test_parents_of_a_dropped_message_are_not_requested(self) -> None:
+        """A peer that answers no request fills the memory with nothing."""
+        bob, offered = self.crowded(
+            Options(resolution=Resolution.EVENTUAL, max_messages=1)
+        )
+        take(bob, Message(GROUP, 8, b"next"))
+        take(bob, offered)
+        bob.tick()
+        assert requested(bob) == set()
+
+    def test_removed_peer_is_not_asked(self) -> None:
+        """Nor if it returns."""
+        bob, _ = self.crowded(EVENTUAL)
+        bob.remove_peer(GROUP, b"alice")
+        bob.add_group(GROUP, [b"alice"])
+        bob.tick()
+        assert requested(bob) == set()
+
+    def test_parent_that_no_peer_has_does_not_block_the_next(self) -> None:
+        """A request that was given up is not made again."""
+        _, bob = pair(
+            Options(resolution=Resolution.EVENTUAL, max_requests=1, max_sends=1)
+        )
+        parents = [Message(GROUP, number, b"") for number in range(3)]
+        take(bob, child_of(*parents))
+        asked = [
+            one
+            for _ in range(20)
+            for payload in bob.tick().payloads.values()
+            for one in payload.requests
+        ]
+        assert asked == [message_id(parent) for parent in parents]
+
+    def test_restarted_node_requests_the_parents(self) -> None:
+        """Of each message that waits; the requests are stored."""
+        bob, offered = self.crowded(CONSISTENT)
+        take(bob, offered)
+        restored = Node.restore(b"bob", bob.snapshot(), CONSISTENT)
+        restored.record_changes()
+        payload = restored.tick().payloads[b"alice"]
+        assert payload.requests == (message_id(FIRST),)
+        changes = restored.take_changes()
+        assert changes is not None
+        assert list(changes.records) == [(b"alice", message_id(FIRST))]
 
 
 class TestConsistent:

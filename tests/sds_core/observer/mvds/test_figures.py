@@ -6,6 +6,7 @@ import pytest
 
 from sds_core.observer.mvds.kind import SHARD_VIEWS
 from sds_core.observer.mvds.totals import GroupTotals
+from sds_core.observer.record import NO_SEQ
 from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.verdict import Verdict
 from tests.support.mvds.traffic import (
@@ -20,6 +21,7 @@ from tests.support.mvds.traffic import (
 
 DEADLINE_MS = DEFAULTS.ack_deadline_ms
 GRACE_MS = DEFAULTS.delivery_grace_ms
+HORIZON_MS = DEFAULTS.horizon_ms
 
 
 def _group(*records: Record, clock_ms: int = 0) -> GroupTotals:
@@ -181,6 +183,32 @@ def test_receiver_is_blamed_only_if_it_was_heard(
     assert (group.addressed, group.in_flight) == (1, 0)
 
 
+@pytest.mark.parametrize("seq", [7, NO_SEQ])
+def test_receiver_is_not_heard_by_a_payload_from_before_the_message(seq: int) -> None:
+    """Such a payload is read again, or late: its time tells when it was sent."""
+    before = Record(0, "b", "z", b"", seq=seq)
+    group = _group(
+        before,
+        sent(1_000, "a", "b", messages=[1]),
+        sent(20_000, "c", "a", requests=[2]),
+        before,
+        before._replace(at_ms=1_000 + GRACE_MS - 1, seq=8),
+        clock_ms=1_000 + DEADLINE_MS + 1,
+    )
+    assert (group.unacknowledged, group.unwitnessed) == (0, 1)
+
+
+def test_late_payload_does_not_hide_a_newer_one() -> None:
+    """The latest time of a peer's payloads counts."""
+    group = _group(
+        sent(0, "a", "b", messages=[1]),
+        Record(GRACE_MS, "b", "z", b""),
+        Record(0, "b", "z", b""),
+        clock_ms=DEADLINE_MS + 1,
+    )
+    assert (group.unacknowledged, group.unwitnessed) == (1, 0)
+
+
 def test_receiver_that_offers_the_message_on_is_not_blamed() -> None:
     """It holds the message, whatever happened to its ACK."""
     group = _group(
@@ -285,6 +313,45 @@ def test_record_that_kafka_delivers_twice_changes_nothing() -> None:
     assert observed([first, again]) == observed([first], 60_000)
     other = first._replace(at_ms=60_000, seq=8)
     assert observed([first, other])[GROUP_NAME].records_message == 2
+
+
+@pytest.mark.parametrize(("age_ms", "messages"), [(HORIZON_MS, 1), (HORIZON_MS + 1, 0)])
+def test_payload_older_than_the_horizon_counts_and_changes_nothing_else(
+    age_ms: int, messages: int
+) -> None:
+    """What was said about its ids may be forgotten: no message, pair or incident."""
+    clock_ms = 2 * HORIZON_MS
+    records = [
+        sent(clock_ms, "c", "d", messages=[1], offers=[4]),
+        sent(clock_ms - age_ms, "a", "b", messages=[2, 2], offers=[3, 4], requests=[1]),
+        Record(clock_ms + 6_000, "b", "a", b""),
+    ]
+    monitor = Monitor()
+    monitor.batch(records, clock_ms + DEADLINE_MS + 1)
+    group = monitor.groups()[GROUP_NAME]
+    assert (group.records_message, group.messages) == (3, 1 + messages)
+    assert (group.addressed, group.unacknowledged) == (1 + messages, messages)
+    assert (group.records_request, group.unanswered_requests) == (1, messages)
+    assert len(monitor.incidents) == messages
+    monitor.batch([], clock_ms + 2 * HORIZON_MS)
+    groups = monitor.groups()
+    unknown = groups["unknown"]
+    assert (unknown.payloads, unknown.records_offer) == (3, 3)
+    assert unknown.unrequested_offers == 1 + 2 * messages
+    bytes_ = [
+        one.bytes_offer + one.bytes_request + one.bytes_message + one.bytes_other
+        for one in groups.values()
+    ]
+    assert sum(bytes_) == sum(len(one.value) for one in records)
+
+
+def test_old_payload_whose_ids_are_known_to_nobody_counts_in_the_named_group() -> None:
+    """Only a MESSAGE names one."""
+    old = sent(0, "a", "b", messages=[1], acks=[2])
+    groups = observed([sent(2 * HORIZON_MS, "c", "d"), old])
+    assert groups[GROUP_NAME].records_message == 1
+    assert (groups["unknown"].records_ack, groups["unknown"].deliveries) == (1, 0)
+    assert groups[GROUP_NAME].verdict is Verdict.WARMING_UP
 
 
 @pytest.mark.parametrize(
