@@ -46,10 +46,9 @@ PayloadRow = tuple[
 - records.
 """
 
-HeardRow = tuple[int, int, int, int]
+HeardRow = tuple[int, int, int]
 """A peer that sent a payload: the offset of the payload, the clock at the payload in
-Unix ms, the index of the peer in `peers`, and the event time of the payload in Unix ms.
-"""
+Unix ms, and the index of the peer in `peers`."""
 
 
 class ShardDigest(msgspec.Struct, array_like=True):
@@ -58,8 +57,8 @@ class ShardDigest(msgspec.Struct, array_like=True):
     Attributes:
         rows: Payloads with records of the view's ids, and payloads that the view
             counts, in order of offsets.
-        heard: For each peer, each second of the clock and each second of event time,
-            the first payload that the peer sent, in order of offsets.
+        heard: For each peer and each second of the clock, the first payload that the
+            peer sent in this second, in order of offsets.
     """
 
     partition: int
@@ -78,9 +77,9 @@ class ShardDigester:
 
     _partition: int
     _rows: list[PayloadRow] = field(default_factory=list)
-    # The key is a peer, a second of the clock and a second of event time, so only the
-    # first payload that the peer sent in these seconds is kept.
-    _heard: dict[tuple[int, int, int], HeardRow] = field(default_factory=dict)
+    # The key is a peer and a second, so only the first payload that the peer sent in
+    # this second is kept.
+    _heard: dict[tuple[int, int], HeardRow] = field(default_factory=dict)
     _peers: dict[str, int] = field(default_factory=dict)
     _ids: dict[bytes, int] = field(default_factory=dict)
     _groups: dict[str, int] = field(default_factory=dict)
@@ -92,10 +91,9 @@ class ShardDigester:
         peers: dict[str, int] = self._peers
         sender = peers.setdefault(frame.sender, len(peers))
         clock_ms: int = arrival.clock_ms
-        time_ms: int = arrival.time_ms
-        heard = sender, clock_ms // HEARD_STEP_MS, time_ms // HEARD_STEP_MS
+        heard = sender, clock_ms // HEARD_STEP_MS
         if heard not in self._heard:
-            self._heard[heard] = arrival.offset, clock_ms, sender, time_ms
+            self._heard[heard] = arrival.offset, clock_ms, sender
         if not frame.records and not frame.is_counted:
             return
         ids: dict[bytes, int] = self._ids
@@ -111,7 +109,7 @@ class ShardDigester:
         self._rows.append(
             (
                 arrival.offset,
-                time_ms,
+                arrival.time_ms,
                 clock_ms,
                 self._observers.setdefault(arrival.observer, len(self._observers)),
                 arrival.seq,
@@ -146,14 +144,12 @@ class SeenPeer:
     Attributes:
         clock_ms, partition, offset: Position of the payload; see `order`.
         peer: Fingerprint of the peer's id.
-        time_ms: Event time of the payload, Unix ms.
     """
 
     clock_ms: int
     partition: int
     offset: int
     peer: int
-    time_ms: int
 
     @property
     def order(self) -> tuple[int, int, int]:
@@ -219,9 +215,9 @@ def heard_in(digest: ShardDigest) -> list[SeenPeer]:
     prints = [fingerprint(peer) for peer in digest.peers]
     partition: int = digest.partition
     heard: list[SeenPeer] = []
-    for offset, clock_ms, peer, time_ms in digest.heard:
+    for offset, clock_ms, peer in digest.heard:
         _check(peer, prints)
-        heard.append(SeenPeer(clock_ms, partition, offset, prints[peer], time_ms))
+        heard.append(SeenPeer(clock_ms, partition, offset, prints[peer]))
     return heard
 
 

@@ -15,9 +15,9 @@ class PeersState(msgspec.Struct, array_like=True):
     """Encoded form of `Peers`.
 
     Attributes:
-        heard: Event time of each peer's latest payload, rounded down to seconds, Unix
-            ms. The key is the fingerprint of the peer's id; entries are in the order in
-            which the peers' last payloads were read.
+        heard: Clock at each peer's latest payload, rounded down to seconds, Unix ms.
+            The key is the fingerprint of the peer's id; entries are in order of these
+            clocks.
         names: Clock at the latest MESSAGE that each peer sent or was sent, Unix ms, and
             the peer's name. The key is the fingerprint of the peer's id; entries are in
             order of these clocks.
@@ -42,20 +42,16 @@ class Peers:
         self._names = OrderedDict(state.names)
         self.evicted = 0
 
-    def heard(self, peer: int, time_ms: int) -> None:
-        """Record that a peer sent a payload at the event time `time_ms`, Unix ms.
-
-        The event time counts instead of the clock, because a late payload or a
-        duplicate does not show that the peer sends payloads now.
-        """
-        second_ms: int = time_ms // HEARD_STEP_MS * HEARD_STEP_MS
+    def heard(self, peer: int, clock_ms: int) -> None:
+        """Record that a peer sent a payload."""
+        second_ms: int = clock_ms // HEARD_STEP_MS * HEARD_STEP_MS
         self._heard[peer] = max(second_ms, self._heard.pop(peer, second_ms))
         if len(self._heard) > self._limit:
             self._heard.popitem(last=False)
             self.evicted += 1
 
     def was_heard_since(self, peer: int, time_ms: int) -> bool:
-        """Whether a peer sent a payload at or after `time_ms`, Unix ms.
+        """Whether a peer sent a payload at or after `time_ms`, Unix ms of the clock.
 
         The time of the payload is rounded down to the second; `time_ms` is not.
         """
@@ -79,7 +75,7 @@ class Peers:
         """Drop the times of peers and the names that are too old.
 
         Args:
-            heard_ms: Drop peers whose latest payload is before this time, Unix ms.
+            heard_ms: Drop peers whose latest payload is before this clock, Unix ms.
             named_ms: Drop names whose latest MESSAGE is before this clock, Unix ms.
         """
         for peer in [one for one, ms in self._heard.items() if ms < heard_ms]:

@@ -123,7 +123,7 @@ class ShardModel:
     def heard(self, seen: SeenPeer) -> None:
         """Record that a peer sent a payload."""
         self._state.heard_ms = self._state.clock_ms
-        self._peers.heard(seen.peer, seen.time_ms)
+        self._peers.heard(seen.peer, seen.clock_ms)
         self._count_evicted()
 
     def apply(self, payload: SeenPayload) -> None:

@@ -6,7 +6,6 @@ import pytest
 
 from sds_core.observer.mvds.kind import SHARD_VIEWS
 from sds_core.observer.mvds.totals import GroupTotals
-from sds_core.observer.record import NO_SEQ
 from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.verdict import Verdict
 from tests.support.mvds.traffic import (
@@ -181,32 +180,6 @@ def test_receiver_is_blamed_only_if_it_was_heard(
     )
     assert (group.unacknowledged, group.unwitnessed) == (is_fault, not is_fault)
     assert (group.addressed, group.in_flight) == (1, 0)
-
-
-@pytest.mark.parametrize("seq", [7, NO_SEQ])
-def test_receiver_is_not_heard_by_a_payload_from_before_the_message(seq: int) -> None:
-    """Such a payload is read again, or late: its time tells when it was sent."""
-    before = Record(0, "b", "z", b"", seq=seq)
-    group = _group(
-        before,
-        sent(1_000, "a", "b", messages=[1]),
-        sent(20_000, "c", "a", requests=[2]),
-        before,
-        before._replace(at_ms=1_000 + GRACE_MS - 1, seq=8),
-        clock_ms=1_000 + DEADLINE_MS + 1,
-    )
-    assert (group.unacknowledged, group.unwitnessed) == (0, 1)
-
-
-def test_late_payload_does_not_hide_a_newer_one() -> None:
-    """The latest time of a peer's payloads counts."""
-    group = _group(
-        sent(0, "a", "b", messages=[1]),
-        Record(GRACE_MS, "b", "z", b""),
-        Record(0, "b", "z", b""),
-        clock_ms=DEADLINE_MS + 1,
-    )
-    assert (group.unacknowledged, group.unwitnessed) == (1, 0)
 
 
 def test_receiver_that_offers_the_message_on_is_not_blamed() -> None:
