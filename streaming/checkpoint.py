@@ -143,7 +143,9 @@ def _observer_of(
     is_new = not (has_batches or (own_files(checkpoint) / IDENTITY).exists())
     remedy = "restore the checkpoint from a backup"
     with decoding(own_files(checkpoint) / IDENTITY, remedy):
-        begun = settings_of(given if is_new else read_values(identity.observer))
+        begun = settings_of(
+            given if is_new else read_values(identity.observer, are_stored=True)
+        )
     stored = values_of(begun)
     for name, value in given.items():
         if stored[name] != value:

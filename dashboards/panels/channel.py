@@ -318,7 +318,7 @@ _TRAFFIC: list[Panel] = [
         "for example because a client computes ids from the text alone. Evicted: the "
         "channel exceeds the monitor's memory limits, so the channel's figures may be "
         "too low. Dropped: the monitor discarded entries because of a limit that only "
-        "hostile traffic reaches.",
+        "large channels or hostile traffic reach.",
         per_step("sds_message_id_collisions_total", CHANNEL, "id collisions"),
         per_step("sds_remembered_evicted_total", CHANNEL, "evicted"),
         per_step("sds_left_out_total", CHANNEL, "dropped: {{reason}}"),

@@ -71,11 +71,19 @@ _BELOW = {
 The value of the first setting must be lower than the value of the other.
 """
 
+_BELOW_UNLESS_STORED = {"t_min_ms": "t_max_ms"}
+"""Like `_BELOW`, but a checkpoint of an older release may have other values."""
 
-def read_values(table: Mapping[str, Any]) -> Values:
+
+def read_values(table: Mapping[str, Any], are_stored: bool = False) -> Values:
     """Check the values of a table, and return them.
 
     A duration in the table may be a text such as 5m; it is returned in milliseconds.
+
+    Args:
+        table: Values by the names of settings.
+        are_stored: Whether the table is from a checkpoint. An older release may have
+            allowed values that are refused now.
 
     Raises:
         sds_core.reading.TableError: A name is unknown, or a value is not allowed.
@@ -84,7 +92,10 @@ def read_values(table: Mapping[str, Any]) -> Values:
     plain = {name: _plain(name, value) for name, value in table.items()}
     given = msgspec.structs.asdict(read(plain, _TABLE, "observer"))
     values = {name: value for name, value in given.items() if value is not UNSET}
-    settings_of(values)
+    settings = settings_of(values)
+    if not are_stored:
+        remedy = "; if a checkpoint has these values, omit them from [observer]"
+        _check_below(settings, _BELOW_UNLESS_STORED, remedy)
     return values
 
 
@@ -110,15 +121,21 @@ def settings_of(values: Values) -> ObserverSettings:
     """
     given: dict[str, Any] = dict(values)
     settings = ObserverSettings(**given)
-    for name, limit in _BELOW.items():
+    _check_below(settings, _BELOW)
+    return settings
+
+
+def _check_below(
+    settings: ObserverSettings, limits: Mapping[str, str], remedy: str = ""
+) -> None:
+    for name, limit in limits.items():
         value_ms, limit_ms = getattr(settings, name), getattr(settings, limit)
         if value_ms >= limit_ms:
             message = (
                 f"observer.{name} is {value_ms}, but must be below {limit_ms}, the "
-                f"value of observer.{limit}"
+                f"value of observer.{limit}{remedy}"
             )
             raise ValueError(message)
-    return settings
 
 
 def values_of(settings: ObserverSettings) -> dict[str, int | float]:

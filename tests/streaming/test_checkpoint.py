@@ -107,6 +107,18 @@ def test_checkpoint_of_an_older_release_has_the_defaults(tmp_path: Path) -> None
     assert start(tmp_path).observer == values_of(DEFAULTS)
 
 
+@pytest.mark.parametrize("t_min_ms", [120_000, 180_000])
+def test_repair_times_that_an_older_release_allowed_continue(
+    tmp_path: Path, t_min_ms: int
+) -> None:
+    """No rebuild is needed."""
+    start(tmp_path)
+    path = own_files(tmp_path) / "job.json"
+    text = path.read_text()
+    path.write_text(text.replace('"t_min_ms":30000', f'"t_min_ms":{t_min_ms}'))
+    assert start(tmp_path).observer["t_min_ms"] == t_min_ms
+
+
 def test_stored_settings_that_are_not_allowed_are_damage(tmp_path: Path) -> None:
     """The message names the file."""
     start(tmp_path)

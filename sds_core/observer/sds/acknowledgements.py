@@ -58,7 +58,8 @@ class Acknowledgements:
     _journal: Journal | None
     _definite: list[DefiniteAcknowledgement] = field(default_factory=list)
     # Fingerprints of the messages in the retention window that are not acknowledged,
-    # the newest last.
+    # the newest last. A message without a sender cannot be acknowledged, so it is in
+    # neither of these two dictionaries.
     _unacknowledged: dict[int, None] = field(default_factory=dict)
     # Fingerprints of the messages whose deadline has not passed and whose
     # `opportunity` is not yet set, the newest last.
@@ -113,8 +114,9 @@ class Acknowledgements:
         self._totals.messages += 1
         self._totals.in_flight += 1
         self._deadlines.add(self._deadline_of(message), Due.ACKNOWLEDGEMENT, key)
-        self._unacknowledged[key] = None
-        self._unjudged[key] = None
+        if sender != UNKNOWN:
+            self._unacknowledged[key] = None
+            self._unjudged[key] = None
         self._in_flight[key] = message.t0_ms
         return message
 
@@ -174,7 +176,7 @@ class Acknowledgements:
         for key in keys:
             is_unjudged: bool = filter_ is None or key in self._unjudged
             sender: int = self._messages.sender_of(key)
-            if sender in (by, UNKNOWN):
+            if sender == by:
                 continue
             message: Message = self._messages[key]
             is_judged: bool = (

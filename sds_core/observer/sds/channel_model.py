@@ -489,6 +489,8 @@ class ChannelModel:
         # If a participant has been silent since `silent_ms`, the participant does not
         # count as active for any message in the retention window.
         silent_ms = edge_ms - self._settings.horizon_ms
-        self._filters.forget_before(silent_ms)
+        # A filter that is in use is kept, even if `lately_ms` is longer.
+        lately_ms: int = self._settings.lately_ms
+        self._filters.forget_before(min(silent_ms, sweep_ms - lately_ms))
         self._deliveries.forget_silent_since(silent_ms)
         self._heads.forget_silent_since(silent_ms)

@@ -327,7 +327,10 @@ class Deliveries:
         room = max(0, self._settings.awaited_by_all - self._awaited)
         taken = new[:room]
         excess: int = max(0, len(receiver.waiting) + len(taken) - limit)
-        left_out: int = first - unread_from + len(new) - len(taken) + excess
+        left_out: int = len(new) - len(taken) + excess
+        if first > unread_from:
+            older = self._messages.new_to(by, after_ms, until_ms, unread_from, first)
+            left_out += len(older)
         if left_out:
             totals.leave_out(LeftOut.DELIVERY, left_out)
         if excess:

@@ -332,28 +332,35 @@ class MessageTable(Table[Message]):
     def unacknowledged(self, since_ms: int) -> list[int]:
         """Keys of the messages that have no acknowledgement, not even a probable one.
 
-        Only messages whose `seen_ms` is at least `since_ms` are returned.
+        Only messages whose sender is known and whose `seen_ms` is at least `since_ms`
+        are returned.
         """
-        found = self._with_state(DEFINITE | PROBABLE, 0, _SEEN)
+        found = self._with_state(DEFINITE | PROBABLE, 0, _SEEN, True)
         return [key for key, seen_ms in found if seen_ms >= since_ms]
 
     def unjudged(self) -> list[int]:
         """Keys of the messages that had no opportunity so far.
 
-        Messages that are acknowledged or overdue are not returned.
+        Messages that are acknowledged or overdue, or whose sender is unknown, are not
+        returned.
         """
         judged = DEFINITE | PROBABLE | OVERDUE | OPPORTUNITY
-        return [key for key, _ in self._with_state(judged, 0, _SEEN)]
+        return [key for key, _ in self._with_state(judged, 0, _SEEN, True)]
 
     def in_flight(self) -> list[tuple[int, int]]:
         """Key and `t0_ms` of each message that is neither acknowledged nor overdue."""
         return self._with_state(DEFINITE | PROBABLE | OVERDUE, 0, _T0)
 
-    def _with_state(self, mask: int, state: int, number: int) -> list[tuple[int, int]]:
+    def _with_state(
+        self, mask: int, state: int, number: int, has_sender: bool = False
+    ) -> list[tuple[int, int]]:
         self.flush()
         found: list[tuple[int, int]] = []
         row: int
         for row in range(self._rows):
+            sender: int = self._cells[_SENDER, row]
+            if has_sender and sender == UNKNOWN:
+                continue
             if self._cells[_STATE, row] & mask == state:
                 key = self._cells[0, row]
                 found.append((key, self._cells[number, row]))

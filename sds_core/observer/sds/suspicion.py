@@ -206,11 +206,14 @@ def _unrequested(memory: Memory, sent: Mapping[int, _Sent]) -> Unrequested | Non
 
 def _abandoned(memory: Memory, clock_ms: int) -> Abandoned | None:
     settings, retries = memory.settings, []
+    # The deadline of an earlier message has left the verdict's window.
+    earliest_ms = clock_ms - settings.verdict_window_ms - settings.ack_deadline_ms
     senders: dict[int, None] = {}
     for key, (count, latest_ms) in memory.health.retries.items():
         message = memory.messages.get(key)
         if (
             message is None
+            or message.seen_ms < earliest_ms
             or message.sender == UNKNOWN
             or message.definite
             or message.probable

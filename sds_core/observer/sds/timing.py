@@ -79,8 +79,11 @@ def request_due_ms(
     settings: RuleSettings, requester: str, message_id: str, known_ms: int
 ) -> int:
     """Return the earliest time at which T_req allows a request, Unix ms."""
+    t_min_ms = settings.t_min_ms
+    # A checkpoint of an older release may have a T_max that is not above T_min.
+    t_max_ms = max(settings.t_max_ms, t_min_ms + 1)
     return known_ms + request_offset_ms(
-        requester, message_id, settings.t_min_ms, settings.t_max_ms, _HASH
+        requester, message_id, t_min_ms, t_max_ms, _HASH
     )
 
 

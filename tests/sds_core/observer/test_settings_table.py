@@ -65,9 +65,22 @@ def test_wrong_value_is_refused_with_place_value_and_what_is_allowed(
             "settle_ms is 300000, but must be below 300000, the value of "
             "observer.gap_deadline_ms",
         ),
+        (
+            {"t_max_ms": "30s"},
+            "t_min_ms is 30000, but must be below 30000, the value of "
+            "observer.t_max_ms; if a checkpoint has these values, omit them from "
+            "[observer]",
+        ),
     ],
 )
 def test_values_must_fit_each_other(table: dict[str, Any], text: str) -> None:
     """Nothing is followed beyond the horizon."""
     with pytest.raises(ValueError, match=re.escape(text)):
         read_values(table)
+
+
+def test_stored_values_of_an_older_release_are_allowed() -> None:
+    """Older releases allowed T_min at or above T_max."""
+    assert read_values({"t_min_ms": 120_000}, are_stored=True) == {"t_min_ms": 120_000}
+    with pytest.raises(ValueError, match="gap_deadline_ms"):
+        read_values({"settle_ms": 300_000}, are_stored=True)

@@ -35,8 +35,8 @@ ENTRIES = (
     ),
     left_out_counter(
         "sds_left_out_total",
-        "Entries that were discarded because of a limit; only hostile traffic reaches "
-        "these limits.",
+        "Entries that were discarded because of a limit; only large channels or "
+        "hostile traffic reach these limits.",
         LeftOut,
     ),
 )

@@ -6,9 +6,12 @@ Filters of default size have 150,000 bits and 10 hash functions: at a fill of
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from sds_core.observer.sds.totals import BloomGauge
+from sds_core.observer.settings import DEFAULTS
 from sds_core.wire import BloomFilter, BloomParameters, Dialect
 from tests.support.channel import Channel
 from tests.support.frames import START_MS, bloom
@@ -128,6 +131,20 @@ def test_filter_counts_for_ten_minutes(channel: Channel) -> None:
     channel.clock(AT + 20_000 + LATELY)
     assert worst(channel).bits_set == 500
     assert channel.wake() == AT + 20_000 + LATELY
+    assert channel.totals.bloom_worst is None
+
+
+def test_filter_counts_for_longer_than_messages_are_tracked() -> None:
+    """The setting may be longer than two retention windows."""
+    lately = 6 * HORIZON
+    channel = Channel.after_warm_up(replace(DEFAULTS, lately_ms=lately))
+    fill(channel, AT, 1_000)
+    for at in range(HORIZON, lately, HORIZON):
+        channel.clock(AT + at)
+        assert worst(channel).bits_set == 1_000
+    channel.clock(AT + lately)
+    assert worst(channel).bits_set == 1_000
+    channel.clock(AT + lately + 1)
     assert channel.totals.bloom_worst is None
 
 

@@ -112,6 +112,18 @@ def test_participant_awaits_only_the_newest_messages() -> None:
     assert channel.totals.left_out == {"delivery": 2}
 
 
+def test_only_deliveries_that_could_be_awaited_are_left_out() -> None:
+    """Nobody awaits its own messages, or messages without a sender."""
+    channel = Channel.after_warm_up(ObserverSettings(awaited=2))
+    channel.sync("bob", at=61 * SECOND, lamport=1_000)
+    for number, sender in enumerate(["bob", "", "alice", "alice", "alice"]):
+        name = f"id{number}"
+        channel.content(name, sender, at=(62 + number) * SECOND, lamport=1_001)
+    channel.sync("bob", at=80 * SECOND, lamport=2_000, holds=ids(5))
+    assert channel.totals.deliveries_first_pass == 2
+    assert channel.totals.left_out == {"delivery": 1}
+
+
 def test_what_a_participant_lacks_gives_way_to_newer_messages() -> None:
     """The oldest is no longer awaited."""
     channel = Channel.after_warm_up(ObserverSettings(awaited=2))
@@ -160,6 +172,17 @@ def test_filter_is_searched_for_the_newest_messages_only() -> None:
     assert channel.totals.left_out == {"filter_search": 1}
     channel.sync("carol", at=71 * SECOND, lamport=2_001, holds=ids(3))
     assert channel.totals.acknowledged_probable == 3
+
+
+def test_filter_is_not_searched_for_messages_without_a_sender() -> None:
+    """They cannot be acknowledged, so they displace no others."""
+    channel = Channel.after_warm_up(ObserverSettings(searched=2))
+    for number, sender in enumerate(["alice", "", "alice", ""]):
+        name = f"id{number}"
+        channel.content(name, sender, at=(61 + number) * SECOND, lamport=1_001)
+    channel.sync("bob", at=70 * SECOND, lamport=2_000, holds=ids(4))
+    assert channel.totals.acknowledged_probable == 2
+    assert channel.totals.left_out == {}
 
 
 def test_responses_in_a_very_large_channel_are_not_timed() -> None:

@@ -188,6 +188,18 @@ def test_message_that_may_be_repeated_is_not_abandoned(
     assert suspects(channel).abandoned is None
 
 
+@pytest.mark.parametrize(("at_ms", "is_abandoned"), [(780_000, True), (780_001, False)])
+def test_message_is_abandoned_while_its_deadline_is_in_the_window(
+    channel: Channel, at_ms: int, is_abandoned: bool
+) -> None:
+    """Later, the verdict is bad for another reason."""
+    retried(channel, until_ms=600_000)
+    channel.sync("bob", at=601_000, lamport=1_003, requests=["x"])
+    channel.clock(at_ms)
+    assert channel.verdict[0] in ("failing", "degraded")
+    assert (suspects(channel).abandoned is not None) is is_abandoned
+
+
 def test_message_of_a_silent_sender_is_not_abandoned(channel: Channel) -> None:
     """The sender may be off."""
     retried(channel, until_ms=130_000)

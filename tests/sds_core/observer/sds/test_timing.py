@@ -8,6 +8,7 @@ alice for her own 0.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -60,6 +61,17 @@ def test_request_may_come_from_its_t_req_on(
     timing = RepairTiming(DEFAULTS, totals)
     timing.requested(requester, MID, 0, offset_ms - TRANSPORT - sooner_ms)
     assert (totals.requests_timed, totals.requests_early) == (1, early)
+
+
+@pytest.mark.parametrize("t_min_ms", [120_000, 180_000])
+def test_t_req_is_t_min_if_t_max_is_not_above_it(t_min_ms: int) -> None:
+    """A checkpoint of an older release may have such settings."""
+    totals = ChannelTotals()
+    timing = RepairTiming(replace(DEFAULTS, t_min_ms=t_min_ms), totals)
+    for message_id, sooner_ms in ((MID, 0), ("other", 1)):
+        at_ms = t_min_ms - TRANSPORT - sooner_ms
+        timing.requested("alice", message_id, 0, at_ms)
+    assert (totals.requests_timed, totals.requests_early) == (2, 1)
 
 
 def test_request_long_after_its_t_req_is_not_early() -> None:
