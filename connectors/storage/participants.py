@@ -120,17 +120,17 @@ class ParticipantStore(SqliteFile):
             StorageError: The file cannot be written; the next call stores a snapshot,
                 which includes these changes.
         """
-        records = channel.take_changes()
-        if not records:
-            return
         key = (channel.channel_id, channel.participant_id)
         stored = self._stored[key]
+        records = channel.take_changes()
+        if not records and stored.change_bytes < sys.maxsize:
+            return
         change_bytes = stored.change_bytes + sum(map(len, records))
+        # If a write fails, this size makes the next call take a snapshot.
+        self._stored[key] = stored._replace(change_bytes=sys.maxsize)
         if change_bytes > max(_LEAST_CHANGE_BYTES, stored.snapshot_bytes):
             self._take_snapshot(channel)
             return
-        # If the write fails, this size makes the next call take a snapshot.
-        self._stored[key] = stored._replace(change_bytes=sys.maxsize)
         with self._writing() as database:
             database.executemany(
                 "INSERT INTO change (participant, record) VALUES (?, ?)",
