@@ -80,32 +80,37 @@ class ParticipantStore(SqliteFile):
             StorageUnreadable: The file is damaged.
             StorageError: The file cannot be written.
         """
-        with self._reading() as database:
-            stored = database.execute(
+        stored = next(
+            self._rows(
+                tuple[int, bytes],
                 "SELECT id, snapshot FROM participant"
                 " WHERE channel_id = ? AND participant_id = ?",
-                (channel_id, participant_id),
-            ).fetchone()
-            if stored is None:
-                channel = MessageChannel(
-                    channel_id,
-                    participant_id,
-                    now_ms=now_ms,
-                    random=random,
-                    profile=profile,
-                )
-            else:
-                row, snapshot = stored
-                changes = database.execute(
-                    "SELECT record FROM change WHERE participant = ? ORDER BY id",
-                    (row,),
-                )
-                channel = MessageChannel.restore(
-                    snapshot,
-                    changes=(record for (record,) in changes),
-                    random=random,
-                    profile=profile,
-                )
+                channel_id,
+                participant_id,
+            ),
+            None,
+        )
+        if stored is None:
+            channel = MessageChannel(
+                channel_id,
+                participant_id,
+                now_ms=now_ms,
+                random=random,
+                profile=profile,
+            )
+        else:
+            row, snapshot = stored
+            changes = self._rows(
+                tuple[bytes],
+                "SELECT record FROM change WHERE participant = ? ORDER BY id",
+                row,
+            )
+            channel = MessageChannel.restore(
+                snapshot,
+                changes=(record for (record,) in changes),
+                random=random,
+                profile=profile,
+            )
         channel.record_changes()
         # The snapshot replaces the stored changes, so that changes of two releases are
         # never mixed: each release may replay a change differently.
