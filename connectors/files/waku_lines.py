@@ -14,6 +14,7 @@ from connectors.kafka.producer import waku_headers
 from connectors.waku_rest.answers import (
     UNREADABLE,
     Undecodables,
+    hash_of,
     read_page,
     read_store_answer,
 )
@@ -72,10 +73,11 @@ def read_waku(text: bytes) -> Iterator[RawRecord]:
         yield from _of_store(b'{"statusCode":200,"messages":[%b]}' % text)
     elif shape.payload != _ABSENT:
         (message,) = _of_relay(b"[%b]" % text)
-        topic = shape.pubsub_topic
-        message_hash = shape.message_hash
-        if topic is not None:
-            message_hash = f"0x{message.hash_on(topic).hex()}"
+        topic = shape.pubsub_topic or None
+        if topic is None:
+            message_hash = _given_hash(shape.message_hash)
+        else:
+            message_hash = message.hash_on(topic)
         yield _record(message, topic, message_hash)
     elif text.startswith(b"["):
         for message in _of_relay(text):
@@ -114,8 +116,15 @@ def _of_store(text: bytes) -> Iterator[RawRecord]:
                 "store with includeData=true"
             )
             raise NotWaku(detail)
-        message_hash = f"0x{stored.hash.hex()}"
-        yield _record(stored.message, stored.pubsub_topic, message_hash)
+        yield _record(stored.message, stored.pubsub_topic, stored.hash)
+
+
+def _given_hash(text: str | None) -> bytes | None:
+    try:
+        return hash_of(text) if text else None
+    except ValueError as error:
+        detail = f"a Waku message cannot be read: {error}"
+        raise NotWaku(detail) from error
 
 
 def _refuse_undecodable(undecodable: Undecodables) -> None:
@@ -125,7 +134,7 @@ def _refuse_undecodable(undecodable: Undecodables) -> None:
 
 
 def _record(
-    message: WakuMessage, pubsub_topic: str | None, message_hash: str | None
+    message: WakuMessage, pubsub_topic: str | None, message_hash: bytes | None
 ) -> RawRecord:
     if message.timestamp_ns <= 0:
         detail = (

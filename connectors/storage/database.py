@@ -11,9 +11,13 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
+
+import msgspec
 
 from connectors.storage.disk import cause_of, primary_code
+
+_Row = TypeVar("_Row", bound=tuple[Any, ...])
 
 
 class StorageError(Exception):
@@ -88,11 +92,20 @@ class SqliteFile:
         """Close the file, so that other processes can use it."""
         self._database.close()
 
-    @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
+    def _rows(
+        self, row: type[_Row], query: str, *parameters: bytes | str | int
+    ) -> Iterator[_Row]:
+        """Yield the rows that a query finds, with values of the types in `row`."""
         try:
-            yield self._database
-        except sqlite3.Error as error:
+            for values in self._database.execute(query, parameters):
+                # If `bytes` is not built in, msgspec decodes text as Base64.
+                yield msgspec.convert(values, row, builtin_types=(bytes,))
+        except msgspec.ValidationError as error:
+            # In a damaged file, a blob may be a number or text.
+            detail = f"a value has the wrong type: {error}"
+            raise StorageUnreadable(self.path, detail) from error
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            # The text of an SQLite error may quote a damaged name that is not UTF-8.
             raise StorageUnreadable(self.path, str(error)) from error
 
     @contextmanager
@@ -102,6 +115,8 @@ class SqliteFile:
                 yield self._database
         except sqlite3.Error as error:
             raise StorageError(self.path, cause_of(error, self.path)) from error
+        except UnicodeDecodeError as error:
+            raise StorageUnreadable(self.path, str(error)) from error
 
 
 def _opened(path: Path, form: Format, survives_power_loss: bool) -> sqlite3.Connection:
@@ -113,7 +128,7 @@ def _opened(path: Path, form: Format, survives_power_loss: bool) -> sqlite3.Conn
         if primary_code(error) == sqlite3.SQLITE_BUSY:
             raise StorageInUse(path) from None
         raise
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         database.close()
         raise StorageUnreadable(path, str(error)) from None
     except StorageUnreadable:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from operator import attrgetter
 from pathlib import Path
@@ -77,9 +76,11 @@ class SqliteNodeStorage(SqliteFile):
     def load(self) -> Changes | None:
         """Return the whole stored state; None if nothing is stored."""
         try:
-            return self._load()
-        except (sqlite3.DatabaseError, ValueError) as error:
+            for (epoch,) in self._rows(tuple[int], "SELECT epoch FROM node"):
+                return self._load(epoch)
+        except msgspec.DecodeError as error:
             raise StorageUnreadable(self.path, str(error)) from error
+        return None
 
     def store(self, changes: Changes) -> None:
         """Add changes to the stored state, atomically."""
@@ -123,33 +124,44 @@ class SqliteNodeStorage(SqliteFile):
                 _message_rows(changes),
             )
 
-    def _load(self) -> Changes | None:
-        node = self._database.execute("SELECT epoch FROM node").fetchone()
-        if node is None:
-            return None
+    def _load(self, epoch: int) -> Changes:
         groups: dict[bytes, tuple[bytes, ...]] = {
             group_id: ()
-            for (group_id,) in self._database.execute("SELECT group_id FROM peer_group")
+            for (group_id,) in self._rows(
+                tuple[bytes], "SELECT group_id FROM peer_group"
+            )
         }
-        for group_id, peer in self._database.execute(
-            "SELECT group_id, peer FROM peer ORDER BY position"
+        for group_id, peer in self._rows(
+            tuple[bytes, bytes], "SELECT group_id, peer FROM peer ORDER BY position"
         ):
+            if group_id not in groups:
+                raise StorageUnreadable(self.path, "the group of a peer is missing")
             groups[group_id] += (peer,)
         records = {
-            (peer, message_id): Record(peer, message_id, RecordType(kind), count, epoch)
-            for peer, message_id, kind, count, epoch in self._database.execute(
+            row[:2]: Record(*row)
+            for row in self._rows(
+                tuple[bytes, bytes, RecordType, int, int],
                 "SELECT peer, message_id, type, send_count, send_epoch FROM record"
-                " ORDER BY send_epoch, rowid"
+                " ORDER BY send_epoch, rowid",
             )
         }
         messages = {
             row[0]: _stored_message(*row[1:])
-            for row in self._database.execute(
+            for row in self._rows(
+                tuple[
+                    bytes,
+                    bytes,
+                    bytes | None,
+                    int,
+                    int | None,
+                    bytes | None,
+                    bytes | None,
+                ],
                 "SELECT message_id, group_id, sender, is_delivered, timestamp, body,"
-                " metadata FROM message ORDER BY position"
+                " metadata FROM message ORDER BY position",
             )
         }
-        return Changes(node[0], groups, records, messages)
+        return Changes(epoch, groups, records, messages)
 
 
 def _message_rows(changes: Changes) -> Iterator[tuple[Any, ...]]:

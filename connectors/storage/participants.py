@@ -80,32 +80,37 @@ class ParticipantStore(SqliteFile):
             StorageUnreadable: The file is damaged.
             StorageError: The file cannot be written.
         """
-        with self._reading() as database:
-            stored = database.execute(
+        stored = next(
+            self._rows(
+                tuple[int, bytes],
                 "SELECT id, snapshot FROM participant"
                 " WHERE channel_id = ? AND participant_id = ?",
-                (channel_id, participant_id),
-            ).fetchone()
-            if stored is None:
-                channel = MessageChannel(
-                    channel_id,
-                    participant_id,
-                    now_ms=now_ms,
-                    random=random,
-                    profile=profile,
-                )
-            else:
-                row, snapshot = stored
-                changes = database.execute(
-                    "SELECT record FROM change WHERE participant = ? ORDER BY id",
-                    (row,),
-                )
-                channel = MessageChannel.restore(
-                    snapshot,
-                    changes=(record for (record,) in changes),
-                    random=random,
-                    profile=profile,
-                )
+                channel_id,
+                participant_id,
+            ),
+            None,
+        )
+        if stored is None:
+            channel = MessageChannel(
+                channel_id,
+                participant_id,
+                now_ms=now_ms,
+                random=random,
+                profile=profile,
+            )
+        else:
+            row, snapshot = stored
+            changes = self._rows(
+                tuple[bytes],
+                "SELECT record FROM change WHERE participant = ? ORDER BY id",
+                row,
+            )
+            channel = MessageChannel.restore(
+                snapshot,
+                changes=(record for (record,) in changes),
+                random=random,
+                profile=profile,
+            )
         channel.record_changes()
         # The snapshot replaces the stored changes, so that changes of two releases are
         # never mixed: each release may replay a change differently.
@@ -120,17 +125,17 @@ class ParticipantStore(SqliteFile):
             StorageError: The file cannot be written; the next call stores a snapshot,
                 which includes these changes.
         """
-        records = channel.take_changes()
-        if not records:
-            return
         key = (channel.channel_id, channel.participant_id)
         stored = self._stored[key]
+        records = channel.take_changes()
+        if not records and stored.change_bytes < sys.maxsize:
+            return
         change_bytes = stored.change_bytes + sum(map(len, records))
+        # If a write fails, this size makes the next call take a snapshot.
+        self._stored[key] = stored._replace(change_bytes=sys.maxsize)
         if change_bytes > max(_LEAST_CHANGE_BYTES, stored.snapshot_bytes):
             self._take_snapshot(channel)
             return
-        # If the write fails, this size makes the next call take a snapshot.
-        self._stored[key] = stored._replace(change_bytes=sys.maxsize)
         with self._writing() as database:
             database.executemany(
                 "INSERT INTO change (participant, record) VALUES (?, ?)",

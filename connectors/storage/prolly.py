@@ -118,13 +118,8 @@ class SqliteTree(SqliteFile):
         return self._bytes("SELECT value FROM note WHERE name = ?", name)
 
     def _bytes(self, query: str, key: bytes | str) -> bytes | None:
-        with self._reading() as database:
-            row = database.execute(query, (key,)).fetchone()
-        if row is None:
-            return None
-        if not isinstance(row[0], bytes):
-            raise StorageUnreadable(self.path, "a value has the wrong type")
-        return row[0]
+        (value,) = next(self._rows(tuple[bytes], query, key), (None,))
+        return value
 
     def _write_tree(self, tree: ProllyTree) -> None:
         changes = changed_buckets(self.tree, tree)

@@ -40,9 +40,9 @@ class SqliteChannelStorage(SqliteFile):
         The journal is read while the caller iterates over the result's `entries`, which
         may also raise `StorageUnreadable`.
         """
-        with self._reading() as database:
-            row = database.execute("SELECT state FROM state").fetchone()
-        return None if row is None else Stored(row[0], self._entries())
+        for (state,) in self._rows(tuple[bytes], "SELECT state FROM state"):
+            return Stored(state, self._entries())
+        return None
 
     def append(self, entry: bytes) -> None:
         """Add an entry to the journal."""
@@ -56,8 +56,5 @@ class SqliteChannelStorage(SqliteFile):
             database.execute("DELETE FROM journal")
 
     def _entries(self) -> Iterator[bytes]:
-        with self._reading() as database:
-            for (entry,) in database.execute(
-                "SELECT entry FROM journal ORDER BY number"
-            ):
-                yield entry
+        query = "SELECT entry FROM journal ORDER BY number"
+        return (entry for (entry,) in self._rows(tuple[bytes], query))

@@ -121,7 +121,7 @@ class StoreAnswer(msgspec.Struct, rename="camel"):
         Raises:
             ValueError: The cursor is not a hash, or the messages are not a list.
         """
-        cursor = _hash_of(self.pagination_cursor) if self.pagination_cursor else None
+        cursor = hash_of(self.pagination_cursor) if self.pagination_cursor else None
         messages: list[StoredMessage] = []
         undecodable = Undecodables()
         for raw in elements(bytes(self.messages)):
@@ -184,12 +184,16 @@ def _stored_message(raw: bytes, requested_topic: str | None) -> StoredMessage:
     topic = stored.pubsub_topic or requested_topic
     message = stored.message.message() if stored.message else None
     if message is None or topic is None:
-        return StoredMessage(_hash_of(stored.message_hash), topic, message)
+        return StoredMessage(hash_of(stored.message_hash), topic, message)
     return StoredMessage(message.hash_on(topic), topic, message)
 
 
-def _hash_of(text: str) -> bytes:
-    """Decode a hash; it is hexadecimal, but older nodes send base64."""
+def hash_of(text: str) -> bytes:
+    """Decode a hash of 32 bytes; it is hexadecimal, but older nodes send base64.
+
+    Raises:
+        ValueError: The text is neither.
+    """
     if _HEX_HASH.fullmatch(text):
         return bytes.fromhex(text[2:])
     try:

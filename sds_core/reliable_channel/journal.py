@@ -122,7 +122,7 @@ class StoredChannel:
         for entries, raw in enumerate(stored.entries, 1):  # noqa: B007 - the last counts
             try:
                 entry = _decoder.decode(raw)
-            except msgspec.DecodeError as error:
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 detail = f"an entry of the journal cannot be read: {error}"
                 raise StateError(detail) from error
             output = core.apply(

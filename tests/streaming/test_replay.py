@@ -19,6 +19,7 @@ from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
 from connectors.recording import load_recording
 from streaming.cli import group, starting
+from streaming.cli.actions.replay import warn_of_deleted_records
 from streaming.settings import Window
 from tests.support.cli.command import sds_monitor
 from tests.support.identities import assert_identities
@@ -216,6 +217,24 @@ def test_window_that_may_lack_its_beginning_is_reported(
         in caplog.text
     )
     assert sum(report_in(tmp_path)["totals"]["undecodable"].values()) == 2
+
+
+@pytest.mark.kafka
+def test_partitions_without_their_first_records_are_named(
+    topic: Callable[..., KafkaSettings], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also if retention has left none; never written or whole ones are not named."""
+    kafka = topic(partitions=4)
+    for partition in range(3):
+        KafkaTopic(kafka).write_times([1_000, 2_000], partition)
+    KafkaTopic(kafka).delete_before(1, partition=0)
+    KafkaTopic(kafka).delete_before(2, partition=1)
+    warn_of_deleted_records(kafka, 0, "not counted")
+    assert caplog.messages == [
+        "partition 0 no longer has records before 1970-01-01T00:00:02.000Z: "
+        "not counted",
+        "partition 1 no longer has records: not counted",
+    ]
 
 
 @pytest.mark.kafka

@@ -133,13 +133,15 @@ def warn_of_deleted_records(kafka: KafkaSettings, first_ms: int, meaning: str) -
     """Log the partitions from which Kafka may have deleted records after `first_ms`."""
     with closing(TopicOffsets(kafka)) as offsets:
         earliest = offsets.earliest(offsets.partitions())
+        latest = offsets.latest(list(earliest))
         begins = offsets.first_at_or_after(list(earliest), first_ms)
-    for partition, at in sorted(begins.items()):
-        if 0 < at.offset <= earliest[partition]:
+    for partition, first in sorted(earliest.items()):
+        at = begins.get(partition)
+        if 0 < first >= (latest[partition] if at is None else at.offset):
             logger.warning(
-                "partition %s no longer has records before %s: %s",
+                "partition %s no longer has records%s: %s",
                 kafka.partition_name(partition),
-                iso_time(at.timestamp_ms),
+                "" if at is None else f" before {iso_time(at.timestamp_ms)}",
                 meaning,
             )
 

@@ -57,7 +57,7 @@ def test_record_of_an_undecodable_payload_has_no_key() -> None:
 
 
 def test_hash_and_topic_beside_a_message_of_relay_are_used() -> None:
-    """If the topic is known, the hash is computed instead."""
+    """If the topic is known, the hash is computed instead; empty values are none."""
     (record,) = parsed(MESSAGE | {"messageHash": HASH})
     assert dict(record.headers)["waku-hash"] == HASH.encode()
     (record,) = parsed(MESSAGE | {"messageHash": HASH, "pubsubTopic": TOPIC})
@@ -65,6 +65,15 @@ def test_hash_and_topic_beside_a_message_of_relay_are_used() -> None:
     assert headers["pubsub-topic"] == TOPIC.encode()
     assert headers["waku-hash"] != HASH.encode()
     read_headers(record.headers)
+    (record,) = parsed(MESSAGE | {"messageHash": "", "pubsubTopic": ""})
+    assert not {"waku-hash", "pubsub-topic"} & dict(record.headers).keys()
+
+
+def test_hash_of_an_older_node_is_base64() -> None:
+    """The header has the hexadecimal form that all taps write."""
+    older = b64encode(bytes.fromhex(HASH[2:])).decode()
+    (record,) = parsed(MESSAGE | {"messageHash": older})
+    assert dict(record.headers)["waku-hash"] == HASH.encode()
 
 
 def test_entries_pages_and_answers_become_single_records() -> None:
@@ -105,6 +114,7 @@ def test_hash_is_computed_if_the_pubsub_topic_is_known() -> None:
         ({**MESSAGE, "timestamp": 0}, "timestamp"),
         ({**MESSAGE, "timestamp": None}, "timestamp"),
         ({"messageHash": HASH}, "includeData=true"),
+        ({**MESSAGE, "messageHash": "abc"}, "'abc' is not a hash of 32 bytes"),
         ([MESSAGE, 1], "cannot be read"),
         ({"statusCode": "?", "messages": []}, "answer of a store"),
         ({"statusCode": 200, "messages": [{"messageHash": HASH}]}, "includeData=true"),

@@ -235,22 +235,35 @@ class TestFile:
         with ParticipantStore(path) as store:
             assert opened(store).log == ("m0", "m1")
 
-    def test_failed_write_is_made_up_for_by_the_next(self, path: Path) -> None:
-        """A snapshot then stores what is missing."""
+    @pytest.mark.parametrize("failing", ["change", "snapshot"])
+    @pytest.mark.parametrize("later", [[], ["second"]], ids=["retry", "call"])
+    def test_failed_write_is_made_up_for_by_the_next(
+        self,
+        path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        failing: str,
+        later: list[str],
+    ) -> None:
+        """A snapshot then stores what is missing, with or without a new change."""
+        limit = "connectors.storage.participants._LEAST_CHANGE_BYTES"
         with ParticipantStore(path) as store:
             channel = opened(store)
             speak(store, channel, 1)
             # Nobody else can reach a store that is open.
             database = store._database  # noqa: SLF001
             database.execute("PRAGMA query_only = ON")
-            channel.send(b"hi", START_MS + SECOND, message_id="first")
-            with pytest.raises(StorageError):
-                store.append(channel)
+            size = 2**17 if failing == "snapshot" else 2
+            with monkeypatch.context() as patch:
+                patch.setattr(limit, 2**16)
+                channel.send(b"h" * size, START_MS + SECOND, message_id="first")
+                with pytest.raises(StorageError):
+                    store.append(channel)
             database.execute("PRAGMA query_only = OFF")
-            channel.send(b"hi", START_MS + 2 * SECOND, message_id="second")
+            for message_id in later:
+                channel.send(b"hi", START_MS + 2 * SECOND, message_id=message_id)
             store.append(channel)
         with ParticipantStore(path) as store:
-            assert opened(store).log == ("m0", "first", "second")
+            assert opened(store).log == ("m0", "first", *later)
 
     def test_store_can_wait_for_the_disk(self, path: Path) -> None:
         """With the same content."""

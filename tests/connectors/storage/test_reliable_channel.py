@@ -324,8 +324,17 @@ def test_unusable_file_is_refused_with_its_path(
         SqliteChannelStorage(path)
 
 
-@pytest.mark.parametrize("damage", ["state", "journal"])
-def test_damaged_contents_are_refused(tmp_path: Path, damage: str) -> None:
+@pytest.mark.parametrize(
+    ("damage", "content"),
+    [
+        ("state", b"\x01\xff\xff"),
+        ("journal", b"\x01\xff\xff"),
+        ("journal", b"\x93\x91\xa5St\xffrt\x01\x90"),
+    ],
+)
+def test_damaged_contents_are_refused(
+    tmp_path: Path, damage: str, content: bytes
+) -> None:
     """Neither is continued as if it were empty."""
     path = tmp_path / "alice.sqlite"
     storage, stored = opened(path)
@@ -334,7 +343,7 @@ def test_damaged_contents_are_refused(tmp_path: Path, damage: str) -> None:
     column = {"state": "state", "journal": "entry"}[damage]
     database = sqlite3.connect(path)
     with database:
-        database.execute(f"UPDATE {damage} SET {column} = x'01ffff'")  # noqa: S608
+        database.execute(f"UPDATE {damage} SET {column} = ?", (content,))  # noqa: S608
     database.close()
     with pytest.raises(StateError):
         opened(path)
