@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import msgspec
 
 from connectors.kafka.producer import waku_headers
+from connectors.untrusted_json import UNREADABLE
 from connectors.waku_rest.answers import (
-    UNREADABLE,
     Undecodables,
     hash_of,
     read_page,

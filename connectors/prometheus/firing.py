@@ -11,6 +11,7 @@ import msgspec
 
 from connectors.http_client import get
 from connectors.polling import Poll
+from connectors.untrusted_json import UNREADABLE
 
 POLL_S = 15.0
 """Time between two requests, seconds. More frequent requests would be useless, because
@@ -105,7 +106,7 @@ def ask(url: str) -> FiringAlerts:
         problem = f"Prometheus answers with an error ({error.response.status_code})"
     except (httpx.HTTPError, httpx.InvalidURL):
         problem = "Prometheus does not answer"
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         problem = "what answers is not Prometheus"
     return FiringAlerts(asked=True, problem=problem)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import NamedTuple, TypeVar, cast
 
@@ -103,8 +103,12 @@ class Peer:
         # A hash is removed when the peer has answered its request, even if the peer
         # lacks the record. A new connection therefore does not request it again.
         wanted = list(dict.fromkeys(message_hashes))
+        size_bytes = 0
 
         async def attempt() -> None:
+            nonlocal size_bytes
+            # The last connection may have broken within an answer.
+            wanted[:] = [one for one in wanted if one not in found]
             async with self._connected() as stream:
                 while wanted:
                     part = wanted[:RECORDS_PER_REQUEST]
@@ -122,15 +126,16 @@ class Peer:
                                 raise UnexpectedMessage(text)
                             missing.discard(record.message_hash)
                             found[record.message_hash] = record
-                        self._check_size(found.values())
+                            size_bytes += record.ByteSize()
+                        self._check_size(size_bytes)
                     del wanted[: len(part)]
 
         await self._persist(attempt)
         return [found[one] for one in dict.fromkeys(message_hashes) if one in found]
 
-    def _check_size(self, records: Iterable[pb.Record]) -> None:
+    def _check_size(self, size_bytes: int) -> None:
         limit = self._limits.records_bytes
-        if sum(record.ByteSize() for record in records) > limit:
+        if size_bytes > limit:
             text = (
                 f"the records have more than {limit} bytes in total: request fewer "
                 "records at once"

@@ -15,11 +15,9 @@ from typing import Annotated
 
 import msgspec
 
+from connectors.untrusted_json import UNREADABLE
 from connectors.waku_rest.json_list import check_length, elements
 from sds_core.waku import WakuMessage
-
-UNREADABLE = (ValueError, RecursionError)
-"""Errors that untrusted JSON can raise; RecursionError if it is nested too deeply."""
 
 _HASH_BYTES = 32
 _HEX_HASH = re.compile("0x[0-9a-fA-F]{64}")

@@ -22,8 +22,8 @@ from urllib.parse import quote
 
 import httpx
 
+from connectors.untrusted_json import UNREADABLE
 from connectors.waku_rest.answers import (
-    UNREADABLE,
     Page,
     StorePage,
     read_page,

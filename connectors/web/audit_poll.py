@@ -9,6 +9,7 @@ import msgspec
 
 from connectors.http_client import get
 from connectors.polling import Poll
+from connectors.untrusted_json import UNREADABLE
 from connectors.web.side_apps import NEWEST
 from sds_core.observer.snapshot import NO_AUDIT, MirrorAudit
 
@@ -51,7 +52,7 @@ class _Asking:
             response = get(self._url, timeout=_TIMEOUT_S)
             response.raise_for_status()
             answer = msgspec.json.decode(response.content, type=_Answer)
-        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, *UNREADABLE) as error:
             if self._is_answering:
                 _log.warning("the audit at %s does not answer: %s", self._url, error)
             self._is_answering = False

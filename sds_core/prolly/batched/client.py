@@ -62,8 +62,9 @@ class BatchedClient:
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         self._random_bytes = random_bytes
-        self._start_ns = start_ns
-        self._end_ns = end_ns
+        # No message may have another time, so an answer with another time is refused.
+        self._start_ns = max(start_ns, 1)
+        self._end_ns = min(end_ns, TAIL_TIMESTAMP_NS)
         self._limits = limits
         self._own = self._tree = tree.between(start_ns, end_ns)
         """`_own` has only the messages of this side.

@@ -15,6 +15,7 @@ import httpx
 import msgspec
 
 from connectors.history.errors import DamagedHistory, NoHistory
+from connectors.untrusted_json import UNREADABLE
 from sds_core.observer.incidents import IncidentKind, IncidentQuery
 from sds_core.observer.kinds import AnyKind, UnknownKind
 from sds_core.observer.protocols import PROTOCOLS, ROOT_KIND, kinds_of
@@ -279,7 +280,7 @@ def _read_report(path: Path, views: str | None) -> tuple[_Report, _Section]:
         message = f"--from-report: {path} cannot be read: {error.strerror}"
         raise click.UsageError(message) from error
     where = f"--from-report: {path} is not a report of sds-monitor: "
-    with wrong_use(msgspec.DecodeError, UnicodeDecodeError, where=where):
+    with wrong_use(*UNREADABLE, where=where):
         report = msgspec.json.decode(content, type=_Report)
     if views is None:
         return report, _Section(report.channels, report.incidents)

@@ -9,6 +9,7 @@ import httpx
 import msgspec
 
 from connectors.http_client import get
+from connectors.untrusted_json import UNREADABLE
 from sds_core.text import printable
 from streaming.cli.exit_codes import Unreachable
 from streaming.cli.incident_options import DEFAULT_API
@@ -66,7 +67,7 @@ def ask_monitor(
             f"give a URL such as {DEFAULT_API}"
         )
         raise click.UsageError(message) from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise Foreign(url, word, error) from error
     except httpx.RequestError as error:
         message = (
@@ -79,6 +80,6 @@ def ask_monitor(
 def _refusal(url: str, answer: httpx.Response) -> str:
     try:
         why = msgspec.json.decode(answer.content, type=_Refusal).error
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         return f"{url} answers {answer.status_code}: is it sds-monitor's?"
     return f"{url} answers {answer.status_code}: {printable(why)}"

@@ -10,6 +10,7 @@ import click
 import msgspec
 from rich.console import Console
 
+from connectors.untrusted_json import UNREADABLE
 from sds_core.planning.document import rounded
 from sds_core.planning.measured import NotMeasured, Performance, Scaling
 from sds_core.planning.size import CostModel, Limit, Load, Size
@@ -83,7 +84,7 @@ def print_size(
 def _read(path: Path | None, name: str, kind: type[_Kind]) -> _Kind:
     source = path or files("streaming.cli.measured") / name
     where = f"{path or name} is not a file of the benchmarks: "
-    with wrong_use(OSError, msgspec.MsgspecError, UnicodeDecodeError, where=where):
+    with wrong_use(OSError, *UNREADABLE, where=where):
         return msgspec.json.decode(source.read_bytes(), type=kind)
 
 

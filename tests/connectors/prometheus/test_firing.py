@@ -131,8 +131,10 @@ def server() -> Iterator[Server]:
 def test_failure_to_ask_is_reported_in_words(server: Server) -> None:
     """An error, another server, no server: the alerts are not known."""
     assert [one.name for one in ask(server.url).alerts] == ["SdsMessagesLost"]
-    server.body = b"hello"
-    assert ask(server.url) == FiringAlerts((), True, "what answers is not Prometheus")
+    for body in (b"hello", b'{"x":' + b"[" * 10_000 + b"]" * 10_000 + b"}"):
+        server.body = body
+        other = FiringAlerts((), True, "what answers is not Prometheus")
+        assert ask(server.url) == other
     server.status = 503
     wrong = FiringAlerts((), True, "Prometheus answers with an error (503)")
     assert ask(server.url) == wrong

@@ -7,6 +7,7 @@ import random
 import struct
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
+from typing import NamedTuple
 
 import pytest
 from google.protobuf.message import Message
@@ -22,7 +23,7 @@ from connectors.sync_tcp.address import (
 )
 from connectors.sync_tcp.client import Peer, Synchronised
 from connectors.sync_tcp.server import SyncServer
-from connectors.sync_tcp.stream import Timeouts
+from connectors.sync_tcp.stream import FrameStream, Timeouts
 from sds_core.prolly.errors import (
     LimitExceeded,
     PeerRefused,
@@ -307,7 +308,10 @@ def test_a_session_keeps_its_tree_while_messages_arrive() -> None:
 
 
 def test_records_come_in_parts() -> None:
-    """In the order that was asked for; those that the peer lacks are left out."""
+    """In the order that was asked for; those that the peer lacks are left out.
+
+    Records that come again after a broken connection do not count twice.
+    """
     known = {
         one.message_hash: pb.Record(message_hash=one.message_hash, value=bytes(9_000))
         for one in ITEMS[:1_200]
@@ -317,7 +321,8 @@ def test_records_come_in_parts() -> None:
         return [known[one] for one in hashes if one in known]
 
     async def run() -> list[pb.Record]:
-        limits = Limits(frame_bytes=100_000)
+        total = sum(one.ByteSize() for one in known.values())
+        limits = Limits(frame_bytes=100_000, records_bytes=total)
         server = SyncServer(lambda: TREE, records, limits, SHORT)
         async with (
             server.listening(LOOPBACK) as address,
@@ -371,6 +376,37 @@ def test_records_of_a_call_are_limited_in_bytes() -> None:
                 await peer.records(wanted)
 
     asyncio.run(run())
+
+
+def test_each_record_is_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cost of a call does not grow with the square of the number of records."""
+    measured: list[bytes] = []
+
+    class Measured(NamedTuple):
+        message_hash: bytes
+
+        def ByteSize(self) -> int:
+            measured.append(self.message_hash)
+            return 9_000
+
+    received = client_module._records  # noqa: SLF001
+
+    async def read(stream: FrameStream) -> list[Measured]:
+        return [Measured(one.message_hash) for one in await received(stream)]
+
+    def records(hashes: Sequence[bytes]) -> Iterable[pb.Record]:
+        return [pb.Record(message_hash=one, value=bytes(9_000)) for one in hashes]
+
+    monkeypatch.setattr(client_module, "_records", read)
+    wanted = [one.message_hash for one in ITEMS[:20]]
+
+    async def run() -> None:
+        server = SyncServer(lambda: TREE, records, Limits(frame_bytes=50_000), SHORT)
+        async with server.listening(LOOPBACK) as address:
+            await Peer(address, timeouts=SHORT).records(wanted)
+
+    asyncio.run(run())
+    assert measured == wanted
 
 
 def test_a_client_refuses_long_frames() -> None:

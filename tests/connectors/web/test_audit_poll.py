@@ -6,10 +6,13 @@ import time
 from pathlib import Path
 
 import pytest
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
 
 from connectors.web.audit_poll import AuditPoll
 from connectors.web.server import WebServer
-from connectors.web.side_apps import create_audit_app
+from connectors.web.side_apps import NEWEST, create_audit_app
 from sds_core.audit.figures import AuditFigures
 from sds_core.audit.result import AuditedMessage, AuditResult
 from sds_core.observer.snapshot import NO_AUDIT
@@ -71,6 +74,20 @@ def test_certificates_that_are_missing_for_a_moment_end_no_poll(
         monkeypatch.delenv("SSL_CERT_FILE")
         figures.ended(result(), 1)
         wait_for(lambda: audit() != NO_AUDIT)
+
+
+def test_answer_that_is_nested_too_deeply_does_not_end_the_poll(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The log says why it cannot be read."""
+    nested = PlainTextResponse('{"x":' + "[" * 10_000 + "]" * 10_000 + "}")
+    app = Starlette(routes=[Route(NEWEST, lambda _: nested)])
+    with (
+        WebServer(app, "127.0.0.1", 0) as server,
+        AuditPoll(server.url, poll_s=0.01) as audit,
+    ):
+        wait_for(lambda: "maximum recursion depth" in caplog.text)
+        assert audit() == NO_AUDIT
 
 
 def test_nobody_is_asked_without_an_audit() -> None:

@@ -202,6 +202,22 @@ def test_a_client_accepts_a_bounded_number_of_nodes(
     assert client.outcome is None
 
 
+@pytest.mark.parametrize("time_ns", [0, TAIL_TIMESTAMP_NS])
+def test_times_that_no_message_may_have_are_refused(time_ns: int) -> None:
+    """Also if the client asked for all times that a number can have."""
+    chance = random.Random(1).randbytes
+    client = BatchedClient(TREE, chance, start_ns=0, end_ns=2**63)
+    client.start()
+    items = bb.Items(
+        level=1,
+        time_differences=[time_ns],
+        message_hashes=bytes(32),
+        root=bb.Root(root=bytes(32), height=1),
+    )
+    with pytest.raises(BadNode, match="the compared range"):
+        client.receive(frame_of(items))
+
+
 def test_a_server_compares_a_bounded_number_of_nodes() -> None:
     """The client's lists are counted."""
     client = BatchedClient(TREE, random.Random(1).randbytes)

@@ -40,6 +40,8 @@ from tests.support.cli.incidents import (
 from tests.support.snapshots import snapshot_of
 from tests.support.web.stored import stored
 
+NESTED = '{"x":' + "[" * 10_000 + "]" * 10_000 + "}"
+
 
 def app_of(
     find: Callable[[IncidentQuery], Sequence[ChannelIncident]],
@@ -270,6 +272,7 @@ def test_no_incidents_is_exit_code_0(
         ("{", "is not a report of sds-monitor"),
         ("[]", "is not a report of sds-monitor"),
         ('{"incidents": [{}]}', "is not a report of sds-monitor"),
+        (NESTED, "is not a report of sds-monitor"),
         ("{}", "was written without --report-detail"),
     ],
 )
@@ -371,18 +374,26 @@ def test_monitor_that_does_not_answer_is_exit_code_3() -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize("answer", ["404", "text", "old"])
+@pytest.mark.parametrize("answer", ["404", "hello", "{}", NESTED])
 def test_other_server_is_exit_code_3(
     serve: Callable[[ASGIApp], str], answer: str
 ) -> None:
     """Its answer does not mean "no incidents"."""
     routes: list[Any] = []
     if answer != "404":
-        text = "hello" if answer == "text" else "{}"
-        routes.append(Route("/api/v1/incidents", lambda _: PlainTextResponse(text)))
+        routes.append(Route("/api/v1/incidents", lambda _: PlainTextResponse(answer)))
     result = invoke("--api", serve(Starlette(routes=routes)))
     assert result.exit_code == 3
     assert "is it sds-monitor's?" in result.stderr
+
+
+def test_nested_refusal_is_exit_code_3(serve: Callable[[ASGIApp], str]) -> None:
+    """The text of the refusal cannot be read."""
+    refusal = PlainTextResponse(NESTED, 400)
+    app = Starlette(routes=[Route("/api/v1/incidents", lambda _: refusal)])
+    result = invoke("--api", serve(app))
+    assert result.exit_code == 3
+    assert "answers 400: is it sds-monitor's?" in result.stderr
 
 
 def test_starting_monitor_is_an_error(

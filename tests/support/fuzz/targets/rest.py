@@ -6,8 +6,8 @@ from random import Random
 
 import msgspec
 
+from connectors.untrusted_json import UNREADABLE
 from connectors.waku_rest.answers import (
-    UNREADABLE,
     Undecodables,
     read_page,
     read_store_answer,
