@@ -151,7 +151,7 @@ WITH latest AS (
 spans AS (
     SELECT
         *,
-        lead(minute, 1, date_trunc('day', minute) + INTERVAL 1 DAY) OVER (
+        lead(minute, 1, (day::DATE + 1)::TIMESTAMP AT TIME ZONE 'UTC') OVER (
             PARTITION BY channel, day ORDER BY minute
         ) AS until
     FROM latest

@@ -100,7 +100,7 @@ def check_identity(
         CheckpointMismatch: The checkpoint was begun with other settings.
         DamagedCheckpoint: A file is missing or has the wrong content.
     """
-    identity = _read_identity(checkpoint, topic, report_detail, has_batches)
+    identity = _read_identity(checkpoint, topic, report_detail, has_batches, observer)
     if topic.startswith(f"{identity.topic},"):
         # Topics were added to those of the checkpoint. The job reads the added topics
         # from their start, as it reads added partitions.
@@ -177,13 +177,19 @@ def record_start(
 
 
 def _read_identity(
-    checkpoint: Path, topic: str, report_detail: bool, has_batches: bool
+    checkpoint: Path,
+    topic: str,
+    report_detail: bool,
+    has_batches: bool,
+    observer: Values,
 ) -> CheckpointIdentity:
     path = own_files(checkpoint) / IDENTITY
     new = CheckpointIdentity(topic, report_detail)
+    begun = msgspec.structs.replace(new, observer=values_of(settings_of(observer)))
     remedy = (
         "restore the checkpoint from a backup, or write "
-        f"{msgspec.json.encode(new).decode()} to this file, if the topic is right"
+        f"{msgspec.json.encode(begun).decode()} to this file, if the topic and the "
+        "settings in [observer] are those of the checkpoint"
     )
     if not (path.exists() or has_batches):
         return new

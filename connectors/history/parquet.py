@@ -141,7 +141,7 @@ def check(paths: Iterable[Path]) -> None:
     for path in paths:
         try:
             pq.read_table(path, page_checksum_verification=True, partitioning=None)
-        except (OSError, pa.ArrowException) as error:
+        except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
             raise DamagedHistory(path, error) from error
 
 

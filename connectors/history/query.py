@@ -259,15 +259,17 @@ def _query(
     sql = template.format(table=f'"{table.name}"', label=f'"{table.key[0]}"')
     while True:
         listed = _listed(directory / table.name)
+        paths = _all(listed)
         try:
+            paths = _all(select(listed))
             with duckdb.connect(":memory:", config={**config, **_SETTINGS}) as database:
-                database.register(table.name, dataset_of(table, _all(select(listed))))
+                database.register(table.name, dataset_of(table, paths))
                 found = database.sql(sql, params=dict(values)).to_arrow_table()
             return table.rows(found)
-        except (duckdb.Error, pa.ArrowException, OSError):
+        except (duckdb.Error, pa.ArrowException, OSError, UnicodeDecodeError):
             # If files were compacted or expired after they were listed, try again.
             if _listed(directory / table.name) == listed:
-                check(_all(select(listed)))
+                check(paths)
                 raise
 
 

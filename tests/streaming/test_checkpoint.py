@@ -216,3 +216,17 @@ def test_identity_that_is_missing_is_named_if_there_was_a_batch(tmp_path: Path) 
     """Otherwise the checkpoint is new."""
     with pytest.raises(DamagedCheckpoint, match=r"job\.json is missing"):
         check_identity(tmp_path, "frames", False, has_batches=True)
+
+
+def test_remedy_for_a_missing_identity_keeps_the_settings_of_the_model(
+    tmp_path: Path,
+) -> None:
+    """Without them, the next start would judge by the defaults."""
+    begun = start(tmp_path, ack_deadline_ms=60_000).observer
+    path = own_files(tmp_path) / "job.json"
+    path.write_text("{")
+    with pytest.raises(DamagedCheckpoint) as caught:
+        start(tmp_path, ack_deadline_ms=60_000)
+    text = caught.value.remedy.partition("or write ")[2].partition(" to this file")[0]
+    path.write_text(text)
+    assert start(tmp_path).observer == begun

@@ -50,8 +50,9 @@ def test_tables_of_fields_are_up_to_date() -> None:
     assert make_history.PAGE.read_text(encoding="utf-8") == make_history.page()
 
 
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/New_York"])
 def test_sql_examples_give_the_promised_result(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    zone: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each example runs unchanged, in the order of the page, in an empty database."""
     monkeypatch.chdir(tmp_path)
@@ -85,7 +86,7 @@ def test_sql_examples_give_the_promised_result(
         ],
     )
     with duckdb.connect() as connection:
-        connection.execute("SET TimeZone = 'UTC'")
+        connection.execute(f"SET TimeZone = '{zone}'")
         connection.execute(create)
         connection.execute(merge)
         history.write(INCIDENTS, [ended])

@@ -201,9 +201,10 @@ def test_parent_of_a_history_is_no_history(
     assert find_incidents(inner, EVERYTHING) == []
 
 
+@pytest.mark.parametrize("since_ms", [None, TUESDAY_MS])
 @pytest.mark.parametrize("damage", ["short", "other bytes", "text", "gone"])
 def test_damaged_file_is_named(
-    directory: Path, history: ParquetHistory, damage: str
+    directory: Path, history: ParquetHistory, damage: str, since_ms: int | None
 ) -> None:
     """The error is one line; no rows are left out silently."""
     for at in (MONDAY_MS, TUESDAY_MS):
@@ -211,7 +212,7 @@ def test_damaged_file_is_named(
     path = directory / "incidents/day=2026-08-10/0000000000.parquet"
     spoil(path, damage)
     with pytest.raises(DamagedHistory) as caught:
-        find_incidents(directory, EVERYTHING)
+        find_incidents(directory, IncidentQuery(since_ms=since_ms))
     assert caught.value.path == path
     assert str(caught.value).startswith(f"{path} cannot be read (")
     assert len(str(caught.value).splitlines()) == 1
