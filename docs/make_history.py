@@ -50,7 +50,7 @@ history/channel_verdicts/day=2026-08-10/0000000000.parquet
 ```
 
 The day is the UTC day of the field `found` (incidents) or `minute` (the other tables). In `channel_verdicts`, `minute` is wall time; in the other tables, the field is event time.
-A file is complete when it appears, and never changes; files whose names begin with a dot are unfinished or about to be deleted.
+A file is complete when it appears, and never changes. The file `.unfinished` and the directory `.expired` are not part of the history.
 
 The files of a day are merged if the day has more than {file_limit} files, or if it has at least two files and the newest file is more than {quiet_minutes} minutes old.
 The merged file has only the [valid row](#keys-and-duplicates) of each key; a crash during a merge loses no rows, but may duplicate some rows.

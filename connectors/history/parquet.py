@@ -30,6 +30,10 @@ from connectors.storage.disk import make_directory, replacing
 FILE_LIMIT = 48
 QUIET_MS = 3_600_000
 _GROUP_ROWS = 16_384
+# Queries of users read `TABLE/*/*.parquet`, where `*` can stand for a name that begins
+# with a dot.
+_UNFINISHED = ".unfinished"
+_EXPIRED = ".expired"
 _FORMAT = ds.ParquetFileFormat(
     default_fragment_scan_options=ds.ParquetFragmentScanOptions(
         page_checksum_verification=True, pre_buffer=False
@@ -105,11 +109,13 @@ class ParquetHistory:
             self._remove_leftovers(table)
             for day, directory in days(self._directory / table.name).items():
                 if day < before:
-                    # The directory is renamed before it is deleted, because a reader
+                    # The directory is moved before it is deleted, because a reader
                     # must not find it half-deleted: if a file with newer rows is
                     # missing, the reader takes older rows for the latest.
-                    hidden = directory.rename(directory.with_name(f".{directory.name}"))
-                    shutil.rmtree(hidden)
+                    expired = directory.with_name(_EXPIRED)
+                    expired.mkdir()
+                    directory.rename(expired / directory.name)
+                    shutil.rmtree(expired)
 
     def _is_due(self, found: Sequence[Path], now_ms: int) -> bool:
         if len(found) < 2:
@@ -120,10 +126,12 @@ class ParquetHistory:
     def _remove_leftovers(self, table: HistoryTable) -> None:
         # A crash may have left expired directories or unfinished files.
         directory = self._directory / table.name
-        for expired in directory.glob(".day=*"):
+        # Releases before 1.3 used the other names.
+        for expired in (*directory.glob(_EXPIRED), *directory.glob(".day=*")):
             shutil.rmtree(expired)
-        for unfinished in directory.glob("day=*/.*.parquet"):
-            unfinished.unlink()
+        for name in (_UNFINISHED, ".*.parquet"):
+            for unfinished in directory.glob(f"day=*/{name}"):
+                unfinished.unlink()
 
 
 def dataset_of(table: HistoryTable, paths: Iterable[Path]) -> ds.Dataset:
@@ -235,7 +243,7 @@ def _new_file(directory: Path, table: HistoryTable) -> Iterator[pq.ParquetWriter
     # outdated, each file in the list is therefore either unchanged or missing.
     path = file_path(directory, int(found[-1].stem) + 1 if found else 0)
     with (
-        replacing(path, path.with_name(f".{path.name}")) as file,
+        replacing(path, path.with_name(_UNFINISHED)) as file,
         pq.ParquetWriter(
             file, table.schema, compression="zstd", write_page_checksum=True
         ) as writer,

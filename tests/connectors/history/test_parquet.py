@@ -6,6 +6,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from datetime import date
+from glob import escape, glob
 from pathlib import Path
 from typing import Any
 
@@ -337,6 +338,26 @@ def test_crash_during_a_write_leaves_complete_files(
     assert counts == [1, 2, 2]
 
 
+def test_crashes_leave_nothing_that_a_query_of_all_files_reads(
+    directory: Path, history: ParquetHistory, crashes: Crashes
+) -> None:
+    """DuckDB's `*` also stands for a dot at the beginning of a name."""
+    history.write(INCIDENTS, incident_rows(lost("m")))
+    history.write(INCIDENTS, incident_rows(lost("n"), first=2))
+
+    def work() -> None:
+        history.write(INCIDENTS, incident_rows(lost("o"), first=3))
+        history.compact(NOW_MS)
+        history.expire(date(2026, 8, 11))
+
+    crashes.during(work)
+    for left in crashes.left:
+        pattern = f"{escape(str(left))}/incidents/*/*.parquet"
+        found = glob(pattern, include_hidden=True)
+        complete = [str(left / name) for name in files(left)]
+        assert sorted(found) == [one for one in complete if "/." not in one]
+
+
 def test_crash_during_expiry_restores_no_old_rows(
     directory: Path, history: ParquetHistory, crashes: Crashes
 ) -> None:
@@ -346,7 +367,7 @@ def test_crash_during_expiry_restores_no_old_rows(
     history.write(INCIDENTS, ended)
     crashes.during(lambda: history.expire(date(2026, 8, 11)))
     counts = [len(find(left)) for left in crashes.left]
-    assert counts == [1, 0, 0, 0]
+    assert counts == [1, 1, 0, 0, 0, 0]
     for left in crashes.left:
         assert not find_incidents(left, IncidentQuery(standing=True))
         ParquetHistory(left).expire(date(2026, 8, 11))
