@@ -191,10 +191,9 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
         ),
         one_sample(
             "sds_monitor_ok",
-            "1 while all of this holds: Kafka answers; the topic exists; the monitor "
-            "has no lag and a right clock; no open transaction withholds records; at "
-            "least one channel or group has a verdict; every failing or blind one is "
-            "muted.",
+            "1 if Kafka answers, the topic exists, the monitor has no lag and a right "
+            "clock, no open transaction withholds records, at least one channel or "
+            "group has a verdict, and every failing or blind one is muted.",
             lambda s: int(s.ok),
         ),
         one_sample(
