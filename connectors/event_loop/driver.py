@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from types import TracebackType
 from typing import Self, TypeVar
 
+from connectors.event_loop.clock import SteadyClock
 from sds_core.message_channel import Broadcast, Event, MessageChannel, Sent, Step
 
 _log = logging.getLogger("sds-monitor")
@@ -139,8 +140,9 @@ class ChannelDriver(Driver):
             error, as for `broadcast`.
         store: Stores the participant's changes, for example `ParticipantStore.append`.
             If `store` raises an error, all later calls of the driver raise `NotStored`.
-        clock_ms: Returns the time, Unix ms. If the clock is set back, the driver's time
-            stands still until the clock reaches its earlier time again.
+        clock_ms: Returns the time, Unix ms; by default, a `SteadyClock`. If another
+            clock is set back, the driver's time stands still until the clock reaches
+            its earlier time again.
     """
 
     def __init__(
@@ -150,14 +152,14 @@ class ChannelDriver(Driver):
         broadcast: Callable[[Broadcast], Awaitable[None]],
         on_event: Callable[[Event], None] = lambda _: None,
         store: Callable[[MessageChannel], None] = lambda _: None,
-        clock_ms: Callable[[], int] = unix_ms,
+        clock_ms: Callable[[], int] | None = None,
     ) -> None:
         self._participant = channel
         self._broadcast = broadcast
         self._on_event = on_event
         self._store = store
-        self._clock_ms = clock_ms
-        self._last_ms = 0
+        self._last_ms = channel.latest_ms
+        self._clock_ms = clock_ms or SteadyClock(channel.latest_ms)
         # Because of this lock, all frames of one step are sent before the first frame
         # of the next step.
         self._sending = asyncio.Lock()

@@ -77,7 +77,7 @@ def read_waku(text: bytes) -> Iterator[RawRecord]:
         if topic is None:
             message_hash = _given_hash(shape.message_hash)
         else:
-            message_hash = message.hash_on(topic)
+            message_hash = f"0x{message.hash_on(topic).hex()}"
         yield _record(message, topic, message_hash)
     elif text.startswith(b"["):
         for message in _of_relay(text):
@@ -116,12 +116,13 @@ def _of_store(text: bytes) -> Iterator[RawRecord]:
                 "store with includeData=true"
             )
             raise NotWaku(detail)
-        yield _record(stored.message, stored.pubsub_topic, stored.hash)
+        message_hash = f"0x{stored.hash.hex()}"
+        yield _record(stored.message, stored.pubsub_topic, message_hash)
 
 
-def _given_hash(text: str | None) -> bytes | None:
+def _given_hash(text: str | None) -> str | None:
     try:
-        return hash_of(text) if text else None
+        return f"0x{hash_of(text).hex()}" if text else None
     except ValueError as error:
         detail = f"a Waku message cannot be read: {error}"
         raise NotWaku(detail) from error
@@ -134,7 +135,7 @@ def _refuse_undecodable(undecodable: Undecodables) -> None:
 
 
 def _record(
-    message: WakuMessage, pubsub_topic: str | None, message_hash: bytes | None
+    message: WakuMessage, pubsub_topic: str | None, message_hash: str | None
 ) -> RawRecord:
     if message.timestamp_ns <= 0:
         detail = (

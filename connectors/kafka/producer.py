@@ -112,11 +112,12 @@ def waku_headers(
     message: WakuMessage,
     source: str,
     pubsub_topic: str | None,
-    message_hash: bytes | None,
+    message_hash: str | None,
 ) -> Headers:
     """Return the headers of a message's record, except `observer` and `seq`.
 
-    A header with an unknown value is omitted.
+    A header with an unknown value is omitted. `message_hash` is `0x` and 64 hexadecimal
+    digits.
     """
     headers: Headers = (
         ("source", source.encode()),
@@ -124,7 +125,7 @@ def waku_headers(
         ("ephemeral", b"true" if message.ephemeral else b"false"),
     )
     if message_hash is not None:
-        headers += (("waku-hash", b"0x" + message_hash.hex().encode()),)
+        headers += (("waku-hash", message_hash.encode()),)
     if pubsub_topic is not None:
         headers += (("pubsub-topic", pubsub_topic.encode()),)
     if 0 < message.timestamp_ns <= _GREATEST_TIMESTAMP_NS:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import time
 from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
@@ -17,6 +16,7 @@ from math import inf
 from random import Random, SystemRandom
 from typing import Any
 
+from connectors.event_loop.clock import SteadyClock
 from connectors.reliable_channel.calls import NodeCalls, Subscription
 from connectors.reliable_channel.node import WakuNode
 from sds_core.message_channel import SyncStatus
@@ -46,8 +46,6 @@ from sds_core.wire import HistoryEntry
 
 _log = logging.getLogger("sds-monitor")
 
-_NS_PER_MS = 1_000_000
-
 NODE_TIMEOUT_S = 60.0
 """Default time limit of a call to the node. Until a call ends, the channel neither
 retries the message that the call sends, nor repeats the query that the call makes."""
@@ -64,27 +62,6 @@ _PUBLISHED = {published: name for name, published in LIP_173_NAMES.items()}
 
 def _event_name(name: str) -> EventName:
     return _PUBLISHED.get(name) or EventName(name)
-
-
-class SteadyClock:
-    """Unix time that never decreases.
-
-    If the system's clock is set back, this clock continues at the speed of the
-    monotonic clock until the system's clock has caught up with it.
-    """
-
-    def __init__(self) -> None:
-        self._last_ms = 0
-        self._last_ns = time.monotonic_ns()
-
-    def __call__(self) -> int:
-        """Return the time, Unix ms."""
-        now_ns = time.monotonic_ns()
-        elapsed_ms, rest_ns = divmod(now_ns - self._last_ns, _NS_PER_MS)
-        self._last_ns = now_ns - rest_ns
-        wall_ms = time.time_ns() // _NS_PER_MS
-        self._last_ms = max(wall_ms, self._last_ms + elapsed_ms)
-        return self._last_ms
 
 
 async def create_reliable_channel(
@@ -123,8 +100,10 @@ async def create_reliable_channel(
         Exception: The node raised an error while it subscribed.
     """
     options = ReliableChannelOptions() if options is None else options
-    clock = SteadyClock() if now_ms is None else now_ms
     pubsub_topic = waku_node.pubsub_topic(content_topic)
+
+    def clock_from(least_ms: int) -> Callable[[], int]:
+        return SteadyClock(least_ms) if now_ms is None else now_ms
 
     def create() -> ReliableChannelCore:
         return ReliableChannelCore(
@@ -132,7 +111,7 @@ async def create_reliable_channel(
             sender_id,
             content_topic,
             pubsub_topic=pubsub_topic,
-            now_ms=clock(),
+            now_ms=clock_from(0)(),
             random=Random(os.urandom(32)),  # noqa: S311 - no secrets
             options=options,
             encryption=encryption,
@@ -142,6 +121,7 @@ async def create_reliable_channel(
     unconfirmed: list[Event] = []
     if storage is None:
         machine = create()
+        clock = clock_from(machine.now_ms)
     else:
         restore = partial(
             ReliableChannelCore.restore,
@@ -151,6 +131,7 @@ async def create_reliable_channel(
         )
         machine = StoredChannel.open(storage, create, restore)
         unconfirmed = machine.unconfirmed
+        clock = clock_from(machine.core.now_ms)
         machine.apply(Restarted(options), clock(), while_emitting=True)
     channel = ReliableChannel(
         waku_node, machine, content_topic, clock, unconfirmed, node_timeout_s

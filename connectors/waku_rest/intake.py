@@ -176,7 +176,7 @@ def incoming_of(
     If `channel` is None, the payload is not a frame, and the record has no key.
     """
     message_hash = message.hash_on(pubsub_topic)
-    headers = waku_headers(message, source, pubsub_topic, message_hash)
+    headers = waku_headers(message, source, pubsub_topic, f"0x{message_hash.hex()}")
     key = None if channel is None else channel.encode()
     return Incoming(message_hash, key, message.payload, headers, _sent_ms(message))
 

@@ -179,6 +179,11 @@ class ReliableChannelCore:
     # -- time
 
     @property
+    def now_ms(self) -> int:
+        """Latest time of an input, Unix ms."""
+        return self._now_ms
+
+    @property
     def is_started(self) -> bool:
         """Whether the channel is started and processes messages."""
         return self._driver.is_started

@@ -314,6 +314,29 @@ def test_time_off_ends_at_the_start() -> None:
     assert (change.call, change.now_ms) == (Call.RESUMED, now_ms + 60_000)
 
 
+def test_participant_whose_clock_was_ahead_retries_after_a_restart() -> None:
+    """It does not wait until the clock reaches the stored time again."""
+    ahead_ms = unix_ms() + 3_600_000
+    profile = replace(SLOW, retry_unacknowledged_ms=100)
+    before = MessageChannel(
+        CHANNEL, "alice", now_ms=ahead_ms, random=Random(1), profile=profile
+    )
+    before.send(b"hi", ahead_ms)
+    channel = MessageChannel.restore(
+        before.snapshot(), random=Random(1), profile=profile
+    )
+    sent: list[Broadcast] = []
+
+    async def broadcast(one: Broadcast) -> None:
+        sent.append(one)
+
+    async def run() -> None:
+        async with ChannelDriver(channel, broadcast=broadcast):
+            await until(lambda: len(sent) > 1)
+
+    asyncio.run(run())
+
+
 def test_error_of_a_call_goes_to_its_caller() -> None:
     """The driver goes on."""
 

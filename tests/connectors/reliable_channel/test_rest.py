@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -14,7 +13,6 @@ from typing import Any
 import pytest
 
 from connectors.reliable_channel import ReliableChannel, create_reliable_channel
-from connectors.reliable_channel.channel import SteadyClock
 from connectors.storage.reliable_channel import SqliteChannelStorage
 from connectors.waku_rest.channel_node import RestNode
 from connectors.waku_rest.client import NodeClient
@@ -409,16 +407,3 @@ def test_channel_whose_storage_fails_stops_and_says_so(
 
     asyncio.run(live())
     assert "channel 'tea' stops" in caplog.text
-
-
-def test_clock_never_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It goes on while the system's clock is behind, and follows it again."""
-    wall_ms, passed_ms = 1_000_000, 0
-    monkeypatch.setattr(time, "time_ns", lambda: wall_ms * 1_000_000)
-    monkeypatch.setattr(time, "monotonic_ns", lambda: passed_ms * 1_000_000)
-    clock = SteadyClock()
-    assert clock() == 1_000_000
-    wall_ms, passed_ms = 400_000, 50
-    assert clock() == 1_000_050
-    wall_ms, passed_ms = 2_000_000, 60
-    assert clock() == 2_000_000

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import msgspec
 import pytest
 
+from connectors.event_loop.driver import unix_ms
 from connectors.reliable_channel import MemoryNode, create_reliable_channel
 from sds_core.reliable_channel import MessageReceived
 from sds_core.reliable_channel.journal import Stored
@@ -182,3 +183,26 @@ def test_reply_that_cannot_be_stored_ends_the_start() -> None:
         assert not bob.is_started()
 
     asyncio.run(run())
+
+
+def test_channel_whose_clock_was_ahead_goes_on_after_a_restart() -> None:
+    """It does not wait until the clock reaches the stored time again."""
+
+    async def live() -> None:
+        node, disk, received = MemoryNode(), Disk(), list[bytes]()
+        alice = await create_reliable_channel(node, CHANNEL, "alice", TOPIC, OPTIONS)
+        for texts, clock in (
+            ([b"tea"], lambda: unix_ms() + 3_600_000),
+            ([b"milk", b"sugar"], None),
+        ):
+            bob = await create_reliable_channel(
+                node, CHANNEL, "bob", TOPIC, OPTIONS, storage=disk, now_ms=clock
+            )
+            bob.on("message-received", lambda event: received.append(event.payload))
+            for text in texts:
+                alice.send(text)
+                await until([text], received)
+            await bob.stop()
+        await alice.stop()
+
+    asyncio.run(live())
