@@ -100,10 +100,8 @@ async def create_reliable_channel(
         Exception: The node raised an error while it subscribed.
     """
     options = ReliableChannelOptions() if options is None else options
+    clock = now_ms or SteadyClock()
     pubsub_topic = waku_node.pubsub_topic(content_topic)
-
-    def clock_from(least_ms: int) -> Callable[[], int]:
-        return SteadyClock(least_ms) if now_ms is None else now_ms
 
     def create() -> ReliableChannelCore:
         return ReliableChannelCore(
@@ -111,7 +109,7 @@ async def create_reliable_channel(
             sender_id,
             content_topic,
             pubsub_topic=pubsub_topic,
-            now_ms=clock_from(0)(),
+            now_ms=clock(),
             random=Random(os.urandom(32)),  # noqa: S311 - no secrets
             options=options,
             encryption=encryption,
@@ -121,7 +119,6 @@ async def create_reliable_channel(
     unconfirmed: list[Event] = []
     if storage is None:
         machine = create()
-        clock = clock_from(machine.now_ms)
     else:
         restore = partial(
             ReliableChannelCore.restore,
@@ -131,7 +128,7 @@ async def create_reliable_channel(
         )
         machine = StoredChannel.open(storage, create, restore)
         unconfirmed = machine.unconfirmed
-        clock = clock_from(machine.core.now_ms)
+        clock = now_ms or SteadyClock(machine.core.latest_ms)
         machine.apply(Restarted(options), clock(), while_emitting=True)
     channel = ReliableChannel(
         waku_node, machine, content_topic, clock, unconfirmed, node_timeout_s

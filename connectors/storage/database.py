@@ -108,6 +108,12 @@ class SqliteFile:
             # The text of an SQLite error may quote a damaged name that is not UTF-8.
             raise StorageUnreadable(self.path, str(error)) from error
 
+    def _row(
+        self, row: type[_Row], query: str, *parameters: bytes | str | int
+    ) -> _Row | None:
+        """Return the first of `_rows`; None if the query finds no row."""
+        return next(self._rows(row, query, *parameters), None)
+
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         try:

@@ -76,11 +76,10 @@ class SqliteNodeStorage(SqliteFile):
     def load(self) -> Changes | None:
         """Return the whole stored state; None if nothing is stored."""
         try:
-            for (epoch,) in self._rows(tuple[int], "SELECT epoch FROM node"):
-                return self._load(epoch)
+            node = self._row(tuple[int], "SELECT epoch FROM node")
+            return None if node is None else self._load(*node)
         except msgspec.DecodeError as error:
             raise StorageUnreadable(self.path, str(error)) from error
-        return None
 
     def store(self, changes: Changes) -> None:
         """Add changes to the stored state, atomically."""

@@ -80,15 +80,12 @@ class ParticipantStore(SqliteFile):
             StorageUnreadable: The file is damaged.
             StorageError: The file cannot be written.
         """
-        stored = next(
-            self._rows(
-                tuple[int, bytes],
-                "SELECT id, snapshot FROM participant"
-                " WHERE channel_id = ? AND participant_id = ?",
-                channel_id,
-                participant_id,
-            ),
-            None,
+        stored = self._row(
+            tuple[int, bytes],
+            "SELECT id, snapshot FROM participant"
+            " WHERE channel_id = ? AND participant_id = ?",
+            channel_id,
+            participant_id,
         )
         if stored is None:
             channel = MessageChannel(

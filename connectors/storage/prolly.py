@@ -118,8 +118,8 @@ class SqliteTree(SqliteFile):
         return self._bytes("SELECT value FROM note WHERE name = ?", name)
 
     def _bytes(self, query: str, key: bytes | str) -> bytes | None:
-        (value,) = next(self._rows(tuple[bytes], query, key), (None,))
-        return value
+        row = self._row(tuple[bytes], query, key)
+        return None if row is None else row[0]
 
     def _write_tree(self, tree: ProllyTree) -> None:
         changes = changed_buckets(self.tree, tree)

@@ -40,9 +40,8 @@ class SqliteChannelStorage(SqliteFile):
         The journal is read while the caller iterates over the result's `entries`, which
         may also raise `StorageUnreadable`.
         """
-        for (state,) in self._rows(tuple[bytes], "SELECT state FROM state"):
-            return Stored(state, self._entries())
-        return None
+        row = self._row(tuple[bytes], "SELECT state FROM state")
+        return None if row is None else Stored(row[0], self._entries())
 
     def append(self, entry: bytes) -> None:
         """Add an entry to the journal."""

@@ -272,12 +272,12 @@ class Profile:
         }
         check_least(self, optional, " or None")
         # Longer ids and frames, and larger filters in `nim`, could not be decoded.
-        readable = {"id_limit": MAX_ID_CHARACTERS, "max_frame_bytes": MAX_VALUE_BYTES}
-        check_most(self, readable)
+        most = {"id_limit": MAX_ID_CHARACTERS, "max_frame_bytes": MAX_VALUE_BYTES}
+        check_most(self, most)
         if self.dialect is Dialect.NIM:
+            most_of_filter = {"k": MAX_K, "m_bits": MAX_M_BITS}
             for filter_ in (self.bloom, self.bloom_rolled or self.bloom):
-                readable = {"k": MAX_K, "m_bits": MAX_M_BITS}
-                check_most(filter_, readable, " in the dialect 'nim'")
+                check_most(filter_, most_of_filter, " in the dialect 'nim'")
         if self.bloom_rolled is not None and self.dialect is Dialect.SPEC:
             message = (
                 "bloom_rolled is only for the dialect 'nim': in the dialect "

@@ -179,8 +179,8 @@ class ReliableChannelCore:
     # -- time
 
     @property
-    def now_ms(self) -> int:
-        """Latest time of an input, Unix ms."""
+    def latest_ms(self) -> int:
+        """Time of the latest input, Unix ms."""
         return self._now_ms
 
     @property
