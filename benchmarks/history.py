@@ -119,9 +119,9 @@ def main(channels: int, messages_a_day: int, hours: float, publish: bool) -> Non
                         event_count, channel, event.minute_ms, event.totals
                     )
                     minutes.append(minute_row(minute))
-            topics.write(incidents, minutes)
-            history.write(INCIDENTS, incidents)
-            history.write(CHANNEL_MINUTES, minutes)
+            for table, rows in ((INCIDENTS, incidents), (CHANNEL_MINUTES, minutes)):
+                topics.write(table, rows)
+                history.write(table, rows)
             if number % _COMPACT_EVERY == 0:
                 history.compact(now_ms=0)
         topics.close()

@@ -161,11 +161,7 @@ letter is harmless, but a misconfigured tap causes many."""
 
 RECORDS_LOST_WINDOW = timedelta(days=1)
 
-HISTORY_WINDOW = timedelta(minutes=10)
-"""The alert fires only if the number of unwritten rows never falls within this window.
-Normally, the number falls once a minute, when the monitor writes the rows to files."""
-
-HISTORY_STUCK_FOR = timedelta(minutes=20)
+HISTORY_STALLED = timedelta(minutes=30)
 
 LABELS_FOR = timedelta(minutes=15)
 

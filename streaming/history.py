@@ -1,12 +1,13 @@
 """Exports rows of the outbox to the history's Parquet files and Kafka topics.
 
-A separate thread exports, so that no batch waits for an export. While Kafka or the disk
-of the history fails, rows wait in the outbox.
+A separate thread exports, so that no batch waits for an export. While a topic or a
+directory of the history fails, its rows wait in the outbox.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import sqlite3
 import threading
 import time
@@ -14,16 +15,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import partial
+from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from connectors.history.errors import DamagedHistory
 from connectors.history.layout import LOCK, day_of
 from connectors.history.parquet import ParquetHistory
 from connectors.history.schema import (
+    HistoryTable,
     KindTables,
     NumberedIncident,
     NumberedMinute,
+    NumberedVerdict,
     Row,
     incident_row,
     minute_row,
@@ -89,8 +94,6 @@ _FORESEEN = (
 )
 """Errors whose text suffices for the log; other errors are logged with a traceback."""
 
-_NOT_EXPORTED = "the history waits"
-
 _log = logging.getLogger("sds-monitor")
 
 
@@ -109,20 +112,52 @@ class Outbox(NamedTuple):
     topics: HistoryTopics | None
     tables: KindTables
 
-    def rows(
-        self, pending: Sequence[OutboxRow], observer: ObserverSettings
-    ) -> tuple[list[Row], list[Row], list[Row]]:
-        """Return pending rows as rows of tables: incidents, minutes and verdicts."""
-        kind = self.tables.kind
-        incidents, minutes, verdicts = [], [], []
-        for one in pending:
-            if isinstance(one, NumberedIncident):
-                incidents.append(incident_row(one, observer, kind))
-            elif isinstance(one, NumberedMinute):
-                minutes.append(minute_row(one, kind.published))
-            else:
-                verdicts.append(verdict_row(one, kind.published))
-        return incidents, minutes, verdicts
+
+Write = Callable[[HistoryTable, Sequence[Row]], None]
+"""Writes rows of a table to a destination."""
+
+
+def _drop(table: HistoryTable, rows: Sequence[Row]) -> None:
+    """Write rows nowhere."""
+
+
+@dataclass
+class _Export:
+    """Exports the rows of one table to one destination, when it is called.
+
+    Attributes:
+        row: Type of the table's rows in the outbox.
+        as_row: Converts a row of the outbox to a row of the table.
+        limit: Maximum number of rows that the next call writes first.
+        progress_s: When the destination last accepted rows or had all of them,
+            monotonic seconds.
+    """
+
+    findings: Findings
+    row: type[OutboxRow]
+    table: HistoryTable
+    as_row: Callable[[Any], Row]
+    destination: Destination
+    write: Write
+    is_late: Callable[[], bool]
+    limit: int = _CHUNK_ROWS
+    progress_s: float = field(default_factory=time.monotonic)
+
+    def __call__(self) -> None:
+        while pending := self.findings.pending(self.destination, self.row, self.limit):
+            # If a write fails, the destination may have accepted a part of the rows,
+            # and gets this part again. So that a row that is refused repeats few other
+            # rows, the number of rows begins at 1 after a failure, and is then doubled.
+            rows, self.limit = self.limit, 1
+            self.write(self.table, [self.as_row(one) for one in pending])
+            self.findings.confirm_delivered(
+                self.destination, self.row, pending[-1].sequence
+            )
+            self.limit = min(2 * rows, _CHUNK_ROWS)
+            self.progress_s = time.monotonic()
+            if self.is_late():
+                return
+        self.progress_s = time.monotonic()
 
 
 class HistoryExporter:
@@ -142,6 +177,7 @@ class HistoryExporter:
         self._observer = observer
         self._outboxes = list(outboxes)
         self._clock_ms = clock_ms
+        self._exports: list[_Export] = []
         self._ending = threading.Event()
         self._deadline_s = float("inf")
         self._thread = threading.Thread(target=self._run, name="history", daemon=True)
@@ -161,6 +197,7 @@ class HistoryExporter:
             except OSError as error:
                 reason = error.strerror or str(error)
                 raise DirectoryUnwritable("history", directory, reason) from error
+            self._exports = list(self._all_exports(self._parquet.write))
             self._thread.start()
             try:
                 yield self
@@ -172,49 +209,80 @@ class HistoryExporter:
         """Let exports continue for at most about ten more seconds."""
         self._deadline_s = time.monotonic() + _REMAINING_TIME_S
 
+    def stalled_s(self) -> float:
+        """Maximum time for which rows have waited while a destination accepted none, s.
+
+        If nothing fails, rows wait for at most about a minute.
+        """
+        since_s = min((one.progress_s for one in self._exports), default=math.inf)
+        return max(0.0, time.monotonic() - since_s)
+
+    def _all_exports(self, write_files: Write) -> Iterator[_Export]:
+        for findings, topics, tables in self._outboxes:
+            kind = tables.kind
+            types: list[tuple[type[OutboxRow], HistoryTable, Callable[..., Row]]] = [
+                (
+                    NumberedIncident,
+                    tables.incidents,
+                    partial(incident_row, settings=self._observer, kind=kind),
+                ),
+                (
+                    NumberedMinute,
+                    tables.minutes,
+                    partial(minute_row, table=kind.published),
+                ),
+                (
+                    NumberedVerdict,
+                    tables.verdicts,
+                    partial(verdict_row, table=kind.published),
+                ),
+            ]
+            # If no topics are configured, the rows are confirmed without an export,
+            # because the outbox deletes only rows that each destination has confirmed.
+            to = {
+                Destination.PARQUET: write_files,
+                Destination.TOPICS: _drop if topics is None else topics.write,
+            }
+            for (row, table, as_row), (destination, write) in product(
+                types, to.items()
+            ):
+                yield _Export(
+                    findings, row, table, as_row, destination, write, self._is_late
+                )
+
+    def _is_late(self) -> bool:
+        return time.monotonic() >= self._deadline_s
+
     def _run(self) -> None:
-        to_parquet = _Task(self._export_to_parquet, _PARQUET_EVERY_S, _NOT_EXPORTED)
-        to_topics = _Task(self._export_to_topics, _POLL_S, _NOT_EXPORTED)
+        told = _Told()
+        to_files, to_topics = (
+            [
+                _Task(one, every_s, "the history waits", told)
+                for one in self._exports
+                if one.destination is destination
+            ]
+            for destination, every_s in (
+                (Destination.PARQUET, _PARQUET_EVERY_S),
+                (Destination.TOPICS, _POLL_S),
+            )
+        )
         trouble = "the history cannot be put in order"
-        maintenance = _Task(self._maintain, _MAINTENANCE_EVERY_S, trouble)
-        tasks = [to_parquet, to_topics, maintenance]
+        maintenance = _Task(self._maintain, _MAINTENANCE_EVERY_S, trouble, told)
         while not self._ending.wait(_POLL_S):
-            for task in tasks:
-                if task.due_s <= time.monotonic():
+            for task in (*to_files, *to_topics, maintenance):
+                if task.due_s <= time.monotonic() and not self._ending.is_set():
                     task.attempt()
-        # If the last export to Kafka failed, another attempt would probably also fail,
-        # and would delay the end of the job.
-        if to_topics.failed:
-            tasks.remove(to_topics)
-        for task in tasks:
+        for task in to_files:
             task.attempt()
+        # If an export to Kafka has failed, another attempt would probably also fail,
+        # and would delay the end of the job.
+        for task in to_topics:
+            if not task.failed and not task.attempt():
+                break
+        maintenance.attempt()
         for outbox in self._outboxes:
             if outbox.topics is not None:
                 outbox.topics.close()
-
-    def _export_to_parquet(self) -> None:
-        clock_ms = self._clock_ms()
-        for outbox in self._outboxes:
-            self._export(outbox, Destination.PARQUET)
-            outbox.findings.forget_before(clock_ms - RECENT_MS)
-
-    def _export_to_topics(self) -> None:
-        for outbox in self._outboxes:
-            self._export(outbox, Destination.TOPICS)
-
-    def _export(self, outbox: Outbox, destination: Destination) -> None:
-        while pending := outbox.findings.pending(destination, _CHUNK_ROWS):
-            rows = outbox.rows(pending, self._observer)
-            if destination is Destination.PARQUET:
-                for table, some in zip(outbox.tables[1:], rows, strict=True):
-                    self._parquet.write(table, some)
-            # If no topics are configured, the rows are confirmed without an export,
-            # because the outbox deletes only rows that each destination has confirmed.
-            elif outbox.topics is not None:
-                outbox.topics.write(*rows)
-            outbox.findings.confirm_delivered(destination, pending[-1].sequence)
-            if time.monotonic() >= self._deadline_s:
-                return
 
     def _maintain(self) -> None:
         clock_ms = self._clock_ms()
@@ -223,9 +291,24 @@ class HistoryExporter:
         # have them.
         first_day = clock_ms // _DAY_MS - self._settings.days
         for outbox in self._outboxes:
+            outbox.findings.forget_before(clock_ms - RECENT_MS)
             outbox.findings.expire_before(first_day * _DAY_MS)
         self._parquet.expire(day_of(clock_ms) - timedelta(self._settings.days))
         self._parquet.compact(time.time_ns() // 1_000_000)
+
+
+class _Told:
+    """Logs warnings, but omits a warning that was logged recently."""
+
+    def __init__(self) -> None:
+        self._until_s: dict[str, float] = {}
+
+    def warn(self, text: str, *, with_traceback: bool) -> None:
+        now_s = time.monotonic()
+        self._until_s = {one: s for one, s in self._until_s.items() if s > now_s}
+        if text not in self._until_s:
+            self._until_s[text] = now_s + _RETRY_S
+            _log.warning("%s", text, exc_info=with_traceback)
 
 
 @dataclass
@@ -239,21 +322,23 @@ class _Task:
     work: Callable[[], None]
     every_s: float
     trouble: str
+    told: _Told
     due_s: float = field(default_factory=time.monotonic)
     failed: bool = False
 
-    def attempt(self) -> None:
-        """Do the work once; a failure is logged."""
+    def attempt(self) -> bool:
+        """Do the work once, and return whether it succeeded; a failure is logged."""
         try:
             self.work()
         except Exception as error:  # The job survives any error.
             unforeseen = not isinstance(error, _FORESEEN)
             cause = with_remedy(str(error))
-            _log.warning("%s: %s", self.trouble, cause, exc_info=unforeseen)
+            self.told.warn(f"{self.trouble}: {cause}", with_traceback=unforeseen)
             self.failed = True
         else:
             self.failed = False
         self.due_s = time.monotonic() + (_RETRY_S if self.failed else self.every_s)
+        return not self.failed
 
 
 def topic_names(history: HistorySettings, kind: AnyKind) -> list[str]:

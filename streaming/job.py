@@ -229,7 +229,8 @@ def running_job(
         start = partial(_start, frames, fold, sink, place, settings.trigger)
         query = start()
         position = checkpoint.log.position
-        progress = Progress(board, watch, position, stores.count_pending)
+        stalled_s = float if exporter is None else exporter.stalled_s
+        progress = Progress(board, watch, position, stores.count_pending, stalled_s)
         job = Job(settings, board, query, progress, stores, start, verdicts)
         # When the block ends, all callbacks run, even if one fails. The callback that
         # was added last runs first.

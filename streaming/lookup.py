@@ -129,8 +129,10 @@ class Stored:
         table = self.store.tables.kind.published
         return [
             minute_row(one, table)
-            for one in self.store.findings.pending(Destination.PARQUET, channel=channel)
-            if isinstance(one, NumberedMinute) and since_ms <= one.minute_ms < until_ms
+            for one in self.store.findings.pending(
+                Destination.PARQUET, NumberedMinute, channel=channel
+            )
+            if since_ms <= one.minute_ms < until_ms
         ]
 
     def find_recent(self, at_ms: int) -> Mapping[str, Recorded]:
@@ -158,14 +160,16 @@ class Stored:
         begin_ms = day_begin_ms(since_ms)
         found = {}
         for channel in channels:
-            pending = findings.pending(Destination.PARQUET, channel=channel)
+            pending = findings.pending(
+                Destination.PARQUET, NumberedVerdict, channel=channel
+            )
             rows = [
                 shown_verdict(row)
                 for row in query_verdicts(
                     self.history.directory, channel, begin_ms, until_ms, tables
                 )
             ]
-            rows += [one.shown for one in pending if isinstance(one, NumberedVerdict)]
+            rows += [one.shown for one in pending]
             by_minute = {
                 row.minute_ms: row
                 for row in rows + recent[channel]

@@ -43,10 +43,12 @@ class Progress:
         watch: TopicWatch,
         position: Position | None,
         pending: Callable[[], int],
+        stalled_s: Callable[[], float],
     ) -> None:
         self._board = board
         self._watch = watch
         self._pending = pending
+        self._stalled_s = stalled_s
         self._pending_due_s = 0.0
         # These durations include batches of earlier queries of this process.
         self._durations = board.snapshot.job.batch_duration.copy()
@@ -87,7 +89,9 @@ class Progress:
             # A count of a million rows takes 60 ms, because SQLite counts one by one.
             # The longer a count takes, the later is the next count.
             self._pending_due_s = ended_s + _COUNTING_RATIO * (ended_s - begun_s)
-        self._board.set_job(running=query.isActive)
+        self._board.set_job(
+            running=query.isActive, history_stalled_seconds=self._stalled_s()
+        )
         if self.position is not None:
             self._board.set_position(self.position)
         self._watch.follow(self.position)

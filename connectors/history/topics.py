@@ -8,7 +8,7 @@ import msgspec
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
-from connectors.history.schema import CHANNEL_TABLES, KindTables, Row
+from connectors.history.schema import CHANNEL_TABLES, HistoryTable, KindTables, Row
 from connectors.kafka.clients import LazyProducer, failure, kafka_python_options
 from connectors.kafka.settings import (
     INCIDENTS_TOPIC,
@@ -40,22 +40,26 @@ class HistoryTopics(LazyProducer):
         tables: KindTables = CHANNEL_TABLES,
     ) -> None:
         self._settings = settings
-        self._topics = list(zip(topics, tables[1:], strict=True))
+        names = (table.name for table in tables[1:])
+        self._topics = dict(zip(names, topics, strict=True))
+        self._found: set[str] = set()
         self._configuration = {
             "cleanup.policy": "compact,delete",
             "retention.ms": str(retention_ms),
         }
 
-    def write(self, *rows: Iterable[Row]) -> None:
-        """Write rows to the topics; return when all rows are acknowledged.
-
-        Each argument has the rows of one table: incidents, minutes, verdicts.
+    def write(self, table: HistoryTable, rows: Iterable[Row]) -> None:
+        """Write rows of a table to its topic; return when all rows are acknowledged.
 
         Raises:
-            InvalidTopic: Kafka does not allow the name of a topic.
+            InvalidTopic: Kafka does not allow the name of the topic.
             KafkaUnreachable: Not every row was acknowledged. The caller must write all
                 rows again.
         """
+        topic = self._topics[table.name]
+        if topic not in self._found:
+            ensure_topic(self._settings, topic, configuration=self._configuration)
+            self._found.add(topic)
         try:
             producer = self._connected()
             sent = [
@@ -64,8 +68,7 @@ class HistoryTopics(LazyProducer):
                     key=msgspec.json.encode([row[name] for name in table.key]),
                     value=msgspec.json.encode(row),
                 )
-                for (topic, table), some in zip(self._topics, rows, strict=False)
-                for row in some
+                for row in rows
             ]
             producer.flush()
             # If Kafka rejects a record, `flush` raises no error, but `get` does.
@@ -73,11 +76,11 @@ class HistoryTopics(LazyProducer):
                 future.get()
         except KafkaError as error:
             self.close()
+            # The topic may have been deleted.
+            self._found.discard(topic)
             raise failure(self._settings, error) from error
 
     def _connect(self) -> KafkaProducer:
-        for topic, _ in self._topics:
-            ensure_topic(self._settings, topic, configuration=self._configuration)
         timeout_ms = int(self._settings.timeout_s * 1000)
         return KafkaProducer(
             **kafka_python_options(self._settings),

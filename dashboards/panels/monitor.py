@@ -16,6 +16,7 @@ from dashboards.panels.tables import Column, moment, rows
 from dashboards.thresholds import (
     BEHIND_SECONDS,
     CLOCK_SECONDS,
+    HISTORY_STALLED,
     TAP_CLOCK_SECONDS,
     TAP_SILENT_SECONDS,
 )
@@ -38,7 +39,7 @@ def monitor(links: Links) -> models.Dashboard:
         "records, and the mirrors.",
         {
             "": _FIGURES,
-            "The job": in_lines(_OF_JOB, 3, 3, 2),
+            "The job": in_lines(_OF_JOB, 3, 3, 3),
             "Taps and dead letters": _TAPS,
             "Mirror": MIRROR,
             "Nodes of the mirror": NODES,
@@ -161,9 +162,18 @@ _OF_JOB: list[Panel] = [
     lines(
         "History pending",
         "Rows of the history that the monitor has not yet written to Kafka topics or "
-        "Parquet files. The monitor writes files once a minute. If the line only "
-        "rises, the monitor cannot write to a topic or file.",
+        "Parquet files. The monitor writes files once a minute. If the lowest values "
+        "rise, the monitor cannot write to a topic or file.",
         now("sds_monitor_history_pending", JOB, "rows"),
+    ),
+    lines(
+        "History stalled",
+        "How long rows of the history have waited while a Kafka topic or table of "
+        "Parquet files accepted none. While nothing fails, the value stays below about "
+        "a minute. The dashed line is the alert's limit.",
+        now("sds_monitor_history_stalled_seconds", JOB, "stalled"),
+        unit="s",
+        limits=colours.line_at(HISTORY_STALLED.total_seconds()),
     ),
     lines(
         "Clock",

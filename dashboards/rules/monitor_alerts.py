@@ -118,19 +118,14 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
         'Kafka deleted {{ printf "%.0f" $value }} unread records in the last '
         f"{LIFE(at.RECORDS_LOST_WINDOW)}: the figures have a gap.",
     )
-    pending = "sds_monitor_history_pending"
-    grown = growth(pending, at.HISTORY_WINDOW, pace, may_fall=True)
-    falls = latest(f"resets({pending}[{pace(at.HISTORY_WINDOW)}])")
+    stalled = latest("sds_monitor_history_stalled_seconds")
     yield _alert(
         "SdsHistoryStuck",
         Severity.WARNING,
-        # Whenever files or topics accept rows, the number of pending rows falls. If it
-        # never falls, nothing accepts rows.
-        f"{grown} > 0\nand {falls} == 0",
+        f"{stalled} > {at.HISTORY_STALLED.total_seconds():g}",
         "The monitor cannot write its history to files or Kafka topics.",
-        'The number of unwritten rows grew by {{ printf "%.0f" $value }} in the last '
-        f"{LIFE(at.HISTORY_WINDOW)} and never fell.",
-        holds=at.HISTORY_STUCK_FOR,
+        "A topic or table of the history has accepted no rows for "
+        "{{ $value | humanizeDuration }}.",
     )
     channels = latest("sds_monitor_dropped_label_channels")
     groups = latest("sds_monitor_dropped_label_groups")

@@ -156,6 +156,7 @@ class JobFigures:
     batch_duration: Histogram = field(default_factory=Histogram)
     state_bytes: int = 0
     history_pending: int = 0
+    history_stalled_seconds: float = 0.0
     restarts: int = 0
     stalls: int = 0
     error: str = ""

@@ -263,6 +263,12 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
             lambda s: s.job.history_pending,
         ),
         one_sample(
+            "sds_monitor_history_stalled_seconds",
+            "Maximum time for which rows have waited for a topic or table of the "
+            "history that accepted none; up to about 60 while nothing fails.",
+            lambda s: s.job.history_stalled_seconds,
+        ),
+        one_sample(
             "sds_monitor_restarts_total",
             "Starts of the job on this checkpoint, except the first start.",
             lambda s: s.job.restarts,

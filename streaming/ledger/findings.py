@@ -5,8 +5,11 @@ queue of rows for the lasting history (`connectors.history`): each change of an
 incident, each minute and each change of a shown verdict. The transaction that stores
 the change also adds a row to the outbox, with the next sequence number (column
 ``told``). When every destination has confirmed a row, the row is deleted. Each
-destination thus gets every row at least once and in order. If the history has several
-rows with the same key, the row with the highest sequence number counts.
+destination thus gets every row at least once. If the history has several rows with the
+same key, the row with the highest sequence number counts.
+
+Each type of row has its own order and is confirmed by itself, so a topic or directory
+that fails delays only its own rows.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -28,6 +31,7 @@ from sds_core.observer.kinds import AnyKind
 from sds_core.observer.minutes import Minute
 from sds_core.observer.shown_verdicts import ShownVerdict
 from streaming.ledger.ledger import Ledger
+from streaming.ledger.schema import OUTBOX_TYPE, outbox_type
 
 # If the incident is stored already, its mark (`tap_hole`) stays unchanged.
 _STORE_INCIDENT = """
@@ -59,9 +63,7 @@ INSERT INTO outbox (prefix, name, finding, tap_hole) VALUES (?, ?, ?, FALSE)
 _FORGET_INCIDENTS = """
 DELETE FROM incidents WHERE prefix = :prefix AND found_ms < :found_ms
 AND (name, incident) NOT IN (
-    SELECT name, finding FROM outbox WHERE prefix = :prefix AND told > coalesce((
-        SELECT told FROM delivered WHERE (prefix, destination) = (:prefix, 'parquet')
-    ), 0)
+    SELECT name, finding FROM outbox WHERE prefix = :prefix AND told > :delivered
 )
 """
 
@@ -84,20 +86,27 @@ WHERE prefix = :prefix
 ORDER BY found_ms DESC, name, kind, message_id
 """
 
+# Releases up to 1.3 stored one number for all types of row.
+_DELIVERED = """
+SELECT coalesce(max(told), 0) FROM delivered
+WHERE prefix = ? AND destination IN (?, ?)
+"""
+
 # For SQLite, a negative limit means no limit.
-_PENDING = """
+_PENDING = f"""
 SELECT told, name, finding, tap_hole FROM outbox
-WHERE prefix = :prefix
-    AND told > coalesce((
-        SELECT told FROM delivered
-        WHERE (prefix, destination) = (:prefix, :destination)
-    ), 0)
+WHERE prefix = :prefix AND {OUTBOX_TYPE} = :type AND told > :delivered
     AND (:channel IS NULL OR name = :channel)
 ORDER BY told
 LIMIT coalesce(:limit, -1)
-"""
+"""  # noqa: S608 - ours
+
+_DELETE = f"""
+DELETE FROM outbox WHERE prefix = ? AND {OUTBOX_TYPE} = ? AND told <= ?
+"""  # noqa: S608 - ours
 
 OutboxRow = NumberedIncident | NumberedMinute | NumberedVerdict
+_Row = TypeVar("_Row", bound=OutboxRow)
 
 Coincides = Callable[[str, Incident], bool]
 """Function of a channel and an incident of this channel.
@@ -133,9 +142,11 @@ class Findings:
     """
 
     def __init__(self, ledger: Ledger, kind: AnyKind) -> None:
-        self._type: Any = Incident | ShownVerdict
-        if kind.minute is not None:
-            self._type |= kind.minute
+        self._findings: dict[type, Any] = {
+            NumberedIncident: Incident,
+            NumberedMinute: kind.minute or Minute,
+            NumberedVerdict: ShownVerdict,
+        }
         self.ledger = ledger
         self.prefix = kind.prefix
 
@@ -216,7 +227,11 @@ class Findings:
         An incident stays longer if the Parquet files do not have its latest change yet.
         """
         with self.ledger.transaction() as connection:
-            before = {"prefix": self.prefix, "found_ms": found_ms}
+            before = {
+                "prefix": self.prefix,
+                "found_ms": found_ms,
+                "delivered": self._delivered(Destination.PARQUET, NumberedIncident),
+            }
             if connection.execute(_FORGET_INCIDENTS, before).rowcount:
                 connection.execute(
                     "INSERT OR REPLACE INTO forgotten VALUES (?, ?)",
@@ -244,37 +259,50 @@ class Findings:
     def pending(
         self,
         destination: Destination,
+        row: type[_Row],
         limit: int | None = None,
         channel: str | None = None,
-    ) -> list[OutboxRow]:
-        """The first outbox rows that a destination has not confirmed, in order.
+    ) -> list[_Row]:
+        """The first rows of a type that a destination has not confirmed, in order.
 
         `limit` is the maximum number of rows; None means no limit. `channel` selects
         the rows of one channel; None means all channels.
         """
-        asked = {
-            "prefix": self.prefix,
-            "destination": destination,
-            "channel": channel,
-            "limit": limit,
-        }
         with self.ledger.transaction() as connection:
+            asked = {
+                "prefix": self.prefix,
+                "type": self._stored_type(row),
+                "delivered": self._delivered(destination, row),
+                "channel": channel,
+                "limit": limit,
+            }
             rows = connection.execute(_PENDING, asked).fetchall()
+        finding = self._findings[row]
         return [
-            _outbox_row(sequence, channel, self._decode(packed, self._type), tap_hole)
+            _outbox_row(sequence, channel, self._decode(packed, finding), tap_hole)
             for sequence, channel, packed, tap_hole in rows
         ]
 
-    def confirm_delivered(self, destination: Destination, sequence: int) -> None:
-        """Record that a destination has all rows up to a sequence number."""
+    def confirm_delivered(
+        self, destination: Destination, row: type[OutboxRow], sequence: int
+    ) -> None:
+        """Record that a destination has all rows of a type up to a sequence number."""
         store = "INSERT OR REPLACE INTO delivered VALUES (?, ?, ?)"
-        query = "SELECT destination, told FROM delivered WHERE prefix = ?"
-        delete = "DELETE FROM outbox WHERE prefix = ? AND told <= ?"
         with self.ledger.transaction():
-            self.ledger.write(store, self.prefix, destination, sequence)
-            delivered = dict(self.ledger.rows(query, self.prefix))
-            everywhere = min(delivered.get(one, 0) for one in Destination)
-            self.ledger.write(delete, self.prefix, everywhere)
+            name = self._stored_name(destination, row)
+            self.ledger.write(store, self.prefix, name, sequence)
+            everywhere = min(self._delivered(one, row) for one in Destination)
+            self.ledger.write(_DELETE, self.prefix, self._stored_type(row), everywhere)
+
+    def _delivered(self, destination: Destination, row: type) -> int:
+        name = self._stored_name(destination, row)
+        return int(self.ledger.value(_DELIVERED, self.prefix, destination, name))
+
+    def _stored_name(self, destination: Destination, row: type) -> str:
+        return f"{destination} {self._stored_type(row).decode()}"
+
+    def _stored_type(self, row: type) -> bytes:
+        return outbox_type(self._findings[row])
 
     def count_pending(self) -> int:
         """Number of rows that at least one destination has not confirmed."""
@@ -291,7 +319,7 @@ def _outbox_row(
     channel: str,
     finding: Incident | Minute[Any] | ShownVerdict,
     tap_hole: int,
-) -> OutboxRow:
+) -> Any:
     if isinstance(finding, Minute):
         return NumberedMinute(sequence, channel, finding.minute_ms, finding.totals)
     if isinstance(finding, ShownVerdict):

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import sqlite3
 
+import msgspec
+
 from sds_core.observer.blob import check_version
 
 VERSION = 1
@@ -15,7 +17,22 @@ VERSION = 1
 The version is 0 in a new ledger, until older files, if any exist, are imported.
 """
 
-SCHEMA = """
+_TYPE_BYTES = 5
+
+OUTBOX_TYPE = f"substr(finding, 3, {_TYPE_BYTES})"
+"""SQL expression for the type of a row of the outbox; see `outbox_type`."""
+
+
+def outbox_type(finding: type[msgspec.Struct]) -> bytes:
+    """Return the value of `OUTBOX_TYPE` for the rows with a type of finding.
+
+    It is the beginning of the type's tag. The encoding of a finding begins with one byte
+    for an array of at most 15 values, one byte for the tag's length, and the tag.
+    """
+    return str(finding.__struct_config__.tag).encode()[:_TYPE_BYTES]
+
+
+SCHEMA = f"""
 CREATE TABLE IF NOT EXISTS batch (number INTEGER NOT NULL, position TEXT NOT NULL);
 
 CREATE TABLE IF NOT EXISTS incidents (
@@ -42,7 +59,8 @@ CREATE TABLE IF NOT EXISTS outbox (
     finding BLOB NOT NULL,
     tap_hole INTEGER NOT NULL
 );
-CREATE INDEX IF NOT EXISTS outbox_by_kind ON outbox (prefix, told);
+CREATE INDEX IF NOT EXISTS outbox_by_type ON outbox (prefix, {OUTBOX_TYPE}, told);
+DROP INDEX IF EXISTS outbox_by_kind;
 CREATE TABLE IF NOT EXISTS delivered (
     prefix TEXT NOT NULL,
     destination TEXT NOT NULL,

@@ -6,10 +6,13 @@ import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
+from itertools import product, starmap
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,13 +25,18 @@ from sds_core.observer.incidents import (
     IncidentPlace,
     IncidentQuery,
 )
+from sds_core.observer.kinds import AnyKind
+from sds_core.observer.protocols import PROTOCOLS, kinds_of
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelMinute, ChannelTotals
+from sds_core.observer.shown_verdicts import ShownVerdict
 from streaming.damage import DamagedCheckpoint
 from streaming.ledger import ledger
 from streaming.ledger.findings import Destination, Findings, OutboxRow
 from streaming.ledger.ledger import Ledger
+from streaming.ledger.schema import outbox_type
 from tests.support.properties import CAREFUL
+from tests.support.streaming.history import ROWS, pending
 from tests.support.streaming.ledger import ledger_in
 
 FIRST = 1_000
@@ -188,24 +196,62 @@ def test_rows_wait_in_the_order_in_which_they_were_recorded(findings: Findings) 
         NumberedMinute(1_003, "village", 0, ChannelTotals()),
         NumberedIncident(1_004, found(lost("a", ended_ms=9))),
     ]
-    assert findings.pending(Destination.PARQUET, ALL) == expected
-    assert findings.pending(Destination.TOPICS, 2) == expected[:2]
+    assert pending(findings, Destination.PARQUET) == expected
+    minutes = expected[1:4]
+    assert findings.pending(Destination.TOPICS, NumberedMinute, 2) == minutes[:2]
     assert findings.count_pending() == 5
 
 
 def test_row_stays_until_each_destination_has_confirmed_it(findings: Findings) -> None:
     """A slow destination does not delay the other."""
     findings.record_incidents({"town": [lost("a"), lost("b"), lost("c")]})
-    findings.confirm_delivered(Destination.PARQUET, FIRST + 2)
-    assert findings.pending(Destination.PARQUET, ALL) == []
-    assert len(findings.pending(Destination.TOPICS, ALL)) == 3
+    findings.confirm_delivered(Destination.PARQUET, NumberedIncident, FIRST + 2)
+    assert pending(findings, Destination.PARQUET) == []
+    assert len(pending(findings, Destination.TOPICS)) == 3
     assert findings.count_pending() == 3
-    findings.confirm_delivered(Destination.TOPICS, FIRST + 1)
-    (last,) = findings.pending(Destination.TOPICS, ALL)
+    findings.confirm_delivered(Destination.TOPICS, NumberedIncident, FIRST + 1)
+    (last,) = pending(findings, Destination.TOPICS)
     assert last.sequence == FIRST + 2
     assert findings.count_pending() == 1
-    findings.confirm_delivered(Destination.TOPICS, FIRST + 2)
+    findings.confirm_delivered(Destination.TOPICS, NumberedIncident, FIRST + 2)
     assert findings.count_pending() == 0
+
+
+def test_rows_of_another_type_do_not_wait(findings: Findings) -> None:
+    """Although their numbers lie between those of rows that wait."""
+    findings.record_incidents({"town": [lost("a")]})
+    findings.record_minutes({"town": [minute(0)]})
+    findings.record_incidents({"town": [lost("b")]})
+    for destination in Destination:
+        findings.confirm_delivered(destination, NumberedMinute, FIRST + 1)
+    assert findings.count_pending() == 2
+    waiting = [row.sequence for row in pending(findings, Destination.TOPICS)]
+    assert waiting == [FIRST, FIRST + 2]
+
+
+def test_rows_that_an_older_release_has_confirmed_do_not_wait(
+    findings: Findings,
+) -> None:
+    """It stored one number for all types of row of a destination."""
+    findings.record_incidents({"town": [lost("a")]})
+    findings.record_minutes({"town": [minute(0), minute(60_000)]})
+    findings.confirm_delivered(Destination.TOPICS, NumberedMinute, FIRST + 1)
+    older = "INSERT INTO delivered VALUES ('sds', 'topics', ?)"
+    findings.ledger.write(older, FIRST)
+    (last,) = pending(findings, Destination.TOPICS)
+    assert last.sequence == FIRST + 2
+
+
+@pytest.mark.parametrize("kind", [*kinds_of(PROTOCOLS)], ids=lambda kind: kind.prefix)
+def test_rows_begin_with_a_byte_and_their_tag(kind: AnyKind) -> None:
+    """So that the ledger finds the rows of a type without decoding any."""
+    types: list[Any] = [Incident, ShownVerdict]
+    if kind.minute is not None:
+        types.append(kind.minute)
+    for finding in types:
+        assert len(msgspec.structs.fields(finding)) < 15
+        assert finding.__struct_config__.array_like
+    assert len({outbox_type(finding) for finding in types}) == len(types)
 
 
 def test_mark_is_exported_as_well(findings: Findings) -> None:
@@ -213,7 +259,7 @@ def test_mark_is_exported_as_well(findings: Findings) -> None:
     findings.record_incidents({"town": [lost("a"), lost("b")]})
     findings.mark_incidents(lambda channel, incident: incident.message_id == "a", 0)
     findings.record_incidents({"town": [lost("a", ended_ms=9)]})
-    assert findings.pending(Destination.TOPICS, ALL)[2:] == [
+    assert pending(findings, Destination.TOPICS)[2:] == [
         NumberedIncident(FIRST + 2, found(lost("a"), tap_hole=True)),
         NumberedIncident(FIRST + 3, found(lost("a", ended_ms=9), tap_hole=True)),
     ]
@@ -224,11 +270,11 @@ def test_sequence_goes_on_although_the_outbox_is_empty(path: Path) -> None:
     findings = opened(path, FIRST)
     findings.record_incidents({"town": [lost("a")]})
     for destination in Destination:
-        findings.confirm_delivered(destination, FIRST)
+        findings.confirm_delivered(destination, NumberedIncident, FIRST)
     for first_sequence in (1, ALL):
         findings = opened(path, first_sequence)
         findings.record_incidents({"town": [lost("b")]})
-    told = [one.sequence for one in findings.pending(Destination.TOPICS, ALL)]
+    told = [one.sequence for one in pending(findings, Destination.TOPICS)]
     assert told == [FIRST + 1, FIRST + 2]
 
 
@@ -257,10 +303,10 @@ def test_row_that_cannot_be_decoded_is_an_error(findings: Findings, path: Path) 
     findings.record_incidents({"town": [lost("a")]})
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE incidents SET incident = x'c1'")
-        connection.execute("UPDATE outbox SET finding = 'text'")
+        connection.execute("UPDATE outbox SET finding = substr(finding, 1, 10)")
     for read in (
         lambda: findings.find_incidents(EVERYTHING),
-        lambda: findings.pending(Destination.TOPICS, ALL),
+        lambda: pending(findings, Destination.TOPICS),
         lambda: findings.mark_incidents(lambda channel, incident: True, 0),
     ):
         with pytest.raises(DamagedCheckpoint, match="a finding cannot be decoded"):
@@ -279,7 +325,7 @@ class Model:
 
     def __init__(self) -> None:
         self.rows: list[OutboxRow] = []
-        self.reached = dict.fromkeys(Destination, 0)
+        self.reached = dict.fromkeys(product(Destination, ROWS), 0)
 
     def add(self, row: Callable[[int], OutboxRow]) -> None:
         """Add a row made of its sequence number."""
@@ -287,7 +333,11 @@ class Model:
 
     def pending(self, destination: Destination) -> list[OutboxRow]:
         """What a destination lacks."""
-        return [one for one in self.rows if one.sequence > self.reached[destination]]
+        return [
+            one
+            for one in self.rows
+            if one.sequence > self.reached[destination, type(one)]
+        ]
 
 
 def _record_incident(findings: Findings, model: Model, n: int) -> None:
@@ -300,20 +350,30 @@ def _record_minutes(findings: Findings, model: Model, n: int) -> None:
     minutes_ms = [60_000 * m for m in range(n)]
     findings.record_minutes({"town": [ChannelMinute(ms, totals) for ms in minutes_ms]})
     for ms in minutes_ms:
-        model.add(lambda sequence, ms=ms: NumberedMinute(sequence, "town", ms, totals))
+        model.add(partial(_minute_row, ms, totals))
 
 
-def _deliver(destination: Destination) -> Callable[..., None]:
+def _minute_row(ms: int, totals: ChannelTotals, sequence: int) -> NumberedMinute:
+    return NumberedMinute(sequence, "town", ms, totals)
+
+
+def _deliver(
+    destination: Destination, type_: type[OutboxRow]
+) -> Callable[[Findings, Model, int], None]:
     def deliver(findings: Findings, model: Model, n: int) -> None:
-        rows = model.pending(destination)[:n]
+        rows = [one for one in model.pending(destination) if isinstance(one, type_)][:n]
         if rows:
-            findings.confirm_delivered(destination, rows[-1].sequence)
-            model.reached[destination] = rows[-1].sequence
+            findings.confirm_delivered(destination, type_, rows[-1].sequence)
+            model.reached[destination, type_] = rows[-1].sequence
 
     return deliver
 
 
-STEPS = [_record_incident, _record_minutes, *map(_deliver, Destination)]
+STEPS = [
+    _record_incident,
+    _record_minutes,
+    *starmap(_deliver, product(Destination, ROWS[:2])),
+]
 
 
 @given(st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 4)), max_size=8))
@@ -331,8 +391,8 @@ def test_killed_after_any_step_the_file_holds_what_it_should(
             copy = shutil.copytree(path.parent, Path(place) / f"copy-{number}")
             reopened = opened(copy / path.name, ALL)
             for destination in Destination:
-                assert reopened.pending(destination, ALL) == model.pending(destination)
-            reached = min(model.reached.values())
-            assert reopened.count_pending() == sum(
-                one.sequence > reached for one in model.rows
-            )
+                assert pending(reopened, destination) == model.pending(destination)
+            lacked = {
+                one.sequence for there in Destination for one in model.pending(there)
+            }
+            assert reopened.count_pending() == len(lacked)

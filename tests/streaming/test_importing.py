@@ -22,6 +22,7 @@ from streaming.ledger.importing import open_ledger
 from streaming.ledger.ledger import Ledger
 from streaming.ledger.stores import Stores
 from tests.support.golden.checkpoints import CHECKPOINTS, TOPIC
+from tests.support.streaming.history import pending
 
 KINDS = kinds_of(PROTOCOLS)
 VERSIONS = sorted(
@@ -100,7 +101,7 @@ def test_every_row_and_label_is_taken_over_and_the_files_go(checkpoint: Path) ->
     findings = stores.by_kind["sds"].findings
     known = findings.find_incidents(IncidentQuery())
     assert len(known) == before.get("incidents", 0)
-    told = [row.sequence for row in findings.pending(Destination.PARQUET, ALL)]
+    told = [row.sequence for row in pending(findings, Destination.PARQUET)]
     assert told == sorted(told)
     assert all(number >= FIRST for number in told)
     again = opened(checkpoint)

@@ -25,6 +25,7 @@ from sds_core.observer.record import RawRecord
 from sds_core.observer.settings import DEFAULTS
 from streaming.ledger.findings import Destination
 from tests.support.monitor import batches
+from tests.support.streaming.history import pending
 from tests.support.streaming.steps import Killed, Steps
 from tests.support.toy.league import LEAGUE
 from tests.support.toy.pipeline import Pipeline
@@ -111,7 +112,7 @@ def outcome(pipeline: Pipeline) -> dict[str, Any]:
     for prefix, store in stores.by_kind.items():
         found[f"incidents of {prefix}"] = store.findings.find_incidents(IncidentQuery())
         newest = {}
-        for row in store.findings.pending(Destination.TOPICS, ALL):
+        for row in pending(store.findings, Destination.TOPICS):
             _, *rest = row
             key = rest[:2] if len(rest) > 1 else (rest[0].channel, rest[0].incident.key)
             newest[tuple(key)] = rest

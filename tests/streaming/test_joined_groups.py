@@ -68,8 +68,9 @@ def outcome(pipeline: Pipeline) -> Any:
     minutes = {
         (one.channel, one.minute_ms): one.totals
         for name in totals
-        for one in pipeline.store.findings.pending(Destination.PARQUET, channel=name)
-        if isinstance(one, NumberedMinute)
+        for one in pipeline.store.findings.pending(
+            Destination.PARQUET, NumberedMinute, channel=name
+        )
     }
     incidents = pipeline.store.findings.find_incidents(EVERYTHING)
     return dict(totals), minutes, incidents

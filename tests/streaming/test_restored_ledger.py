@@ -14,7 +14,7 @@ from streaming.ledger.findings import Destination, number_rows_from
 from streaming.ledger.importing import open_ledger
 from streaming.ledger.stores import Store, Stores
 from streaming.settings import HistorySettings
-from tests.support.streaming.history import MONDAY_MS, lost
+from tests.support.streaming.history import MONDAY_MS, lost, pending
 
 KINDS = kinds_of(PROTOCOLS)
 EARLY, LATE = 1_000, 2_000
@@ -30,7 +30,7 @@ def opened(checkpoint: Path, first_sequence: int) -> Store:
 
 def numbers(store: Store) -> list[int]:
     """Return the numbers of the rows that wait."""
-    waiting = store.findings.pending(Destination.PARQUET, 100)
+    waiting = pending(store.findings, Destination.PARQUET)
     return [one.sequence for one in waiting]
 
 

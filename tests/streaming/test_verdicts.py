@@ -33,7 +33,7 @@ from streaming.ledger.findings import Destination
 from streaming.ledger.verdicts import VerdictStore
 from streaming.verdicts import VerdictRecorder
 from tests.support.snapshots import with_channels
-from tests.support.streaming.history import MONDAY_MS, Checkpoint
+from tests.support.streaming.history import MONDAY_MS, Checkpoint, pending
 from tests.support.streaming.ledger import show
 
 NOON_MS = MONDAY_MS + DAY_MS // 2
@@ -328,7 +328,7 @@ def test_history_has_what_the_checkpoint_has_no_more(monitor: Monitor) -> None:
     monitor.look(at(0.1))
     monitor.checkpoint.export()
     findings, history = monitor.checkpoint.findings, monitor.checkpoint.settings
-    assert findings.pending(Destination.PARQUET, 9) == []
+    assert pending(findings, Destination.PARQUET) == []
     monitor.store.record([("town", ShownVerdict(at(1), "ok", "ok"))], at(4 * 1440))
     monitor.store.expire(at(4 * 1440))
     found = monitor.checkpoint.stored().find_verdicts(["town", "none"], at(0), at(9))

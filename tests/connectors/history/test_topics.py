@@ -11,7 +11,7 @@ import pytest
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from connectors.broker.broker import EmbeddedBroker
-from connectors.history.schema import channel_incident
+from connectors.history.schema import CHANNEL_MINUTES, INCIDENTS, channel_incident
 from connectors.history.topics import HistoryTopics
 from connectors.kafka.consumer import OffsetRange, fetch
 from connectors.kafka.settings import (
@@ -71,8 +71,9 @@ def test_rows_are_records_under_their_keys(
     rows = incident_rows(*found)
     minutes = [minute(MONDAY_MS, told=4, messages=9)]
     before_ms = time.time_ns() // 1_000_000
-    topics.write(rows, minutes)
-    topics.write([], minutes)
+    topics.write(INCIDENTS, rows)
+    for _ in range(2):
+        topics.write(CHANNEL_MINUTES, minutes)
     records = read(settings, "rows.incidents", 3)
     assert [json.loads(record.value or b"") for record in records] == rows
     assert [channel_incident(json.loads(r.value or b"")) for r in records] == found
@@ -89,7 +90,9 @@ def test_topics_are_created_with_compaction(
     settings: KafkaSettings, open_topics: Open
 ) -> None:
     """They also have the requested retention time."""
-    open_topics("made").write([], [])
+    topics = open_topics("made")
+    for table in (INCIDENTS, CHANNEL_MINUTES):
+        topics.write(table, [])
     for name in ("made.incidents", "made.minutes"):
         resource = ConfigResource(ConfigResourceType.TOPIC, name)
         with KafkaTopic(settings).admin() as admin:
@@ -112,6 +115,8 @@ def test_refused_row_raises_an_error(
     )
     topics = open_topics("small")
     with pytest.raises(KafkaUnreachable):
-        topics.write(incident_rows(lost(random.Random(1).randbytes(2_000).hex())), [])
-    topics.write(incident_rows(lost("m")), [])
+        topics.write(
+            INCIDENTS, incident_rows(lost(random.Random(1).randbytes(2_000).hex()))
+        )
+    topics.write(INCIDENTS, incident_rows(lost("m")))
     assert len(read(settings, "small.incidents", 1)) == 1

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from operator import attrgetter
 from pathlib import Path
 
 from connectors.history.query import channel_minutes
-from connectors.history.schema import CHANNEL_TABLES
+from connectors.history.schema import (
+    CHANNEL_TABLES,
+    NumberedIncident,
+    NumberedMinute,
+    NumberedVerdict,
+)
 from connectors.history.topics import HistoryTopics
 from sds_core.observer.incidents import Incident, IncidentKind, IncidentQuery
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelMinute, ChannelTotals
 from streaming.history import HistoryExporter, Outbox
-from streaming.ledger.findings import Destination, Findings
+from streaming.ledger.findings import Destination, Findings, OutboxRow
 from streaming.ledger.recent import RecentMinutes
 from streaming.ledger.stores import Store
 from streaming.ledger.verdicts import VerdictStore
@@ -26,6 +32,8 @@ DAY_MS = 86_400_000
 MONDAY_MS = 1_786_320_000_000
 """2026-08-10 00:00 UTC."""
 HALF_DAY_MS = DAY_MS // 2
+ROWS = NumberedIncident, NumberedMinute, NumberedVerdict
+"""The types of the outbox's rows."""
 
 
 def lost(
@@ -41,6 +49,12 @@ def minutes(count: int, messages: int = 1) -> list[ChannelMinute]:
         ChannelMinute(MONDAY_MS + n * MINUTE_MS, ChannelTotals(messages=messages + n))
         for n in range(count)
     ]
+
+
+def pending(findings: Findings, destination: Destination) -> list[OutboxRow]:
+    """The rows of all types that a destination has not confirmed, in order."""
+    rows = [row for type_ in ROWS for row in findings.pending(destination, type_)]
+    return sorted(rows, key=attrgetter("sequence"))
 
 
 class Checkpoint:
@@ -88,7 +102,7 @@ class Checkpoint:
 
     def pending(self, destination: Destination) -> int:
         """Number of rows that a destination has not confirmed."""
-        return len(self.findings.pending(destination, 1_000_000))
+        return len(pending(self.findings, destination))
 
     def incidents(self, query: IncidentQuery = EVERYTHING) -> list[tuple[str, bool]]:
         """Message id of each incident found, and whether it stands."""
