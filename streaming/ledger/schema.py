@@ -26,8 +26,8 @@ OUTBOX_TYPE = f"substr(finding, 3, {_TYPE_BYTES})"
 def outbox_type(finding: type[msgspec.Struct]) -> bytes:
     """Return the value of `OUTBOX_TYPE` for the rows with a type of finding.
 
-    It is the beginning of the type's tag. The encoding of a finding begins with one byte
-    for an array of at most 15 values, one byte for the tag's length, and the tag.
+    It is the beginning of the type's tag. A finding is encoded as an array of at most
+    15 values, so one byte for the array and one for the tag's length precede the tag.
     """
     return str(finding.__struct_config__.tag).encode()[:_TYPE_BYTES]
 
