@@ -45,6 +45,9 @@ A longer filter leaves no room for content in a message of 150 KiB (64/WAKU2-NET
 """
 
 _SEGMENTATION = SegmentationOptions()
+MAX_SEGMENT_BYTES: Final = _SEGMENTATION.segment_bytes
+"""Maximum length of a segment of a payload, bytes."""
+
 _Interval = Annotated[float, Meta(ge=1, le=LONGEST_S)]
 _Millis = Annotated[float, Meta(ge=1, le=600_000)]
 
@@ -184,10 +187,18 @@ class ChannelPlan(Table, frozen=True, kw_only=True):
 
     def segments(self) -> tuple[int, int]:
         """Return the numbers of data and parity segments of a mean-length payload."""
-        mean_bytes = (self.payload_least_bytes + self.payload_most_bytes) // 2
         options = replace(_SEGMENTATION, parity_rate=self.segment_parity)
-        data = options.data_count(mean_bytes)
+        data = options.data_count(self._mean_bytes)
         return data, options.parity_count(data)
+
+    def segment_bytes(self) -> int:
+        """Return the length of the segments of a mean-length payload, bytes."""
+        data, _ = self.segments()
+        return -(-self._mean_bytes // data)
+
+    @property
+    def _mean_bytes(self) -> int:
+        return (self.payload_least_bytes + self.payload_most_bytes) // 2
 
 
 _PROFILES: Final = {

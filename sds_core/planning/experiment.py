@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from sds_core.planning.channel import DAY_S, ChannelPlan
+from sds_core.planning.channel import DAY_S, MAX_SEGMENT_BYTES, ChannelPlan
 from sds_core.planning.outcome import SEGMENT_SPACING_MS, Measurement, Outcome
 from sds_core.reading import TableError
 from sds_core.simulation.delays import Lognormal
@@ -65,7 +65,6 @@ sync messages as later minutes.
 _LEAD_QUIET_S = 300.0
 _SETTLE_S = 900.0
 _MOST_CYCLE_MESSAGES = 5
-_LONGEST_CONTENT = 100_000
 _START_MS = 1_786_000_000_000
 _CHANNEL = "channel"
 
@@ -178,8 +177,8 @@ def scenario_of(plan: ChannelPlan, times: Times) -> Scenario:
     """Return the scenario that simulates a plan."""
     data, parity = plan.segments()
     least, most = plan.payload_least_bytes, plan.payload_most_bytes
-    if data > 1:
-        least = most = -(-(least + most) // (2 * data))
+    if most > MAX_SEGMENT_BYTES:
+        least = most = plan.segment_bytes()
     spells = []
     if times.lead_s:
         rate = max(1.0, times.interval_s / _LEAD_INTERVAL_S)
@@ -189,8 +188,8 @@ def scenario_of(plan: ChannelPlan, times: Times) -> Scenario:
         burst=data + parity,
         burst_spacing_ms=SEGMENT_SPACING_MS,
         spells=tuple(spells),
-        payload_least_bytes=min(least, _LONGEST_CONTENT),
-        payload_most_bytes=min(most, _LONGEST_CONTENT),
+        payload_least_bytes=least,
+        payload_most_bytes=most,
     )
     absences = Absences(
         share=plan.offline_share,

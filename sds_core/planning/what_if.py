@@ -50,9 +50,7 @@ def closed_figures(plan: ChannelPlan) -> dict[str, float]:
     formulas assume that each payload has the mean length. A frame contains a payload,
     or one of its segments.
     """
-    data, _ = plan.segments()
-    mean_bytes = (plan.payload_least_bytes + plan.payload_most_bytes) // 2
-    parts = closed_forms.frame_parts(plan, -(-mean_bytes // data))
+    parts = closed_forms.frame_parts(plan, plan.segment_bytes())
     known = {
         "frame_bytes": float(sum(parts)),
         "filter_frame_bytes": float(parts.bloom),

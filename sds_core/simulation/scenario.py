@@ -24,9 +24,10 @@ Seconds = Annotated[float, Meta(ge=0, le=LONGEST_S)]
 PositiveSeconds = Annotated[float, Meta(gt=0, le=LONGEST_S)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Name = Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
-# Maximum below the 150 KB that relays carry (64/WAKU2-NETWORK), because a frame also
+# The maximum is the length of a segment (RELIABLE-CHANNEL-API, "Message segmentation").
+# It is below the 150 KiB that relays carry (64/WAKU2-NETWORK), because a frame also
 # contains a bloom filter and a causal history.
-Payload = Annotated[int, Meta(ge=1, le=100_000)]
+Payload = Annotated[int, Meta(ge=1, le=102_400)]
 Count = Annotated[int, Meta(ge=1, le=100_000)]
 
 LEAST_ABOVE_MOST = "the minimum must not exceed the maximum"

@@ -199,6 +199,26 @@ def test_segmented_payload_needs_enough_segments() -> None:
     assert repaired.content_bytes_per_day > plain.content_bytes_per_day
 
 
+@pytest.mark.parametrize(
+    ("least", "most"), [(1, 204_800), (50_000, 150_000), (102_400, 102_400)]
+)
+def test_payloads_around_the_segment_size_keep_their_mean(
+    least: int, most: int
+) -> None:
+    """None is cut, although the mean fits one segment and the longest does not."""
+    plan = ChannelPlan(
+        participants=3,
+        messages_per_day=2_000,
+        payload_least_bytes=least,
+        payload_most_bytes=most,
+    )
+    assert plan.segments() == (1, 0)
+    outcome = run(plan, 1, receptions=100)
+    assert outcome.retransmission_bytes_per_day == 0
+    content = 2_000 * (least + most) / 2
+    assert outcome.content_bytes_per_day == pytest.approx(content, rel=0.001)
+
+
 def test_offline_participants_receive_later() -> None:
     """By fetching what they missed."""
     plan = changed(
