@@ -271,7 +271,7 @@ def _filter(hours: Hours, settings: ForecastSettings) -> tuple[Outlook, Reached]
             found = Reached("filter_ids", limit, now, None, None, None, note)
         else:
             found = found._replace(note=note)
-        levels = np.minimum(levels, max(rolled_at, limit))
+        levels = np.minimum(levels, max(rolled_at, now))
     return _outlook(_Daily(past, is_peak=True), levels, settings.coverage), found
 
 

@@ -155,6 +155,9 @@ def test_filter_that_rolls_over_does_not_reach_its_limit() -> None:
     limit = limit_of(one, "filter_ids")
     assert limit.at_ms is limit.earliest_ms is limit.latest_ms is None
     assert limit.note.startswith("rolls over at about 29,")
+    figure = one.figures["filter_ids"]
+    assert figure.week == pytest.approx([figure.past] * 3, rel=0.01)
+    assert max(day.high for day in figure.days) < 30_000
 
 
 @pytest.mark.parametrize("cycle", [10**9, 30_000], ids=["grows", "rolls over"])
