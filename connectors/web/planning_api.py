@@ -95,7 +95,7 @@ class Planning(TypedDict):
         without_forecast: Channels or groups that have no forecast. The list omits the
             channels or groups that `not_computed` counts.
         not_computed: Number of channels or groups whose forecasts were not computed,
-            because the monitor limits the number of forecasts.
+            because the monitor limits the number of forecasts and the time for them.
     """
 
     clock: Clock

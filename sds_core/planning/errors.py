@@ -66,15 +66,6 @@ class NotFitted(NoForecast):
         super().__init__("the model cannot be fitted to the history")
 
 
-class NoTime(NoForecast):
-    """The time limit was reached before this view's forecast was computed."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "the time for forecasts was over; the command plan forecast has no limit"
-        )
-
-
 class ModelMissing(ImportError):
     """statsmodels, or its dependency scipy, is not installed."""
 

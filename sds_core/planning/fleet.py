@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sds_core.planning.errors import NoForecast, NotFitted, NoTime
+from sds_core.planning.errors import NoForecast, NotFitted
 from sds_core.planning.forecast import (
     Daily,
     Forecast,
@@ -31,11 +31,13 @@ class Fleet(NamedTuple):
         without: For each view without a forecast, by name: the reason.
         total: Forecast of the figures' sums over `views`; it has no limits. None if
             `views` is empty, or if the model does not fit a sum.
+        hidden: Number of views that have no forecast because the time was over.
     """
 
     views: Mapping[str, Forecast]
     without: Mapping[str, NoForecast]
     total: Forecast | None
+    hidden: int = 0
 
 
 def forecast_fleet(
@@ -52,8 +54,8 @@ def forecast_fleet(
 
     Views are processed in the order of `rows`. After each forecast, `progress` is
     called with the number of views processed so far, including views without a
-    forecast. `is_over` is called before each view; if it returns True, the view gets no
-    forecast. For `end_ms` and `now_ms`, see `hours.hours_of`.
+    forecast. `is_over` is called before each view; if it returns True, this view and
+    all later views get no forecast. For `end_ms` and `now_ms`, see `hours.hours_of`.
 
     Raises:
         sds_core.planning.errors.ModelMissing: statsmodels is not installed.
@@ -63,8 +65,7 @@ def forecast_fleet(
     summed: list[Daily] = []
     for done, (name, of_view) in enumerate(rows.items(), start=1):
         if is_over():
-            without[name] = NoTime()
-            continue
+            break
         try:
             hours = hours_of(
                 of_view,
@@ -79,7 +80,8 @@ def forecast_fleet(
             continue
         summed.append(daily_figures(hours, measures.parts, settings))
         progress(done)
-    return Fleet(views, without, _total(views, summed, end_ms, settings))
+    hidden = len(rows) - len(views) - len(without)
+    return Fleet(views, without, _total(views, summed, end_ms, settings), hidden)
 
 
 def _total(

@@ -24,8 +24,8 @@ class Plan(msgspec.Struct, frozen=True):
         days: Number of days that the forecasts cover.
         interval: Percentage of the simulated futures inside a forecast's intervals.
         views, without, total: See `Fleet`.
-        hidden: Number of views that have no forecast because the number of forecasts is
-            limited.
+        hidden: Number of views that have no forecast because the number of forecasts,
+            or the time for them, is limited.
         problem: Why the newest computation failed; empty if it succeeded. After a
             failure, the other attributes are those of the previous plan.
     """
@@ -43,7 +43,10 @@ class Plan(msgspec.Struct, frozen=True):
     def of(
         cls, fleet: Fleet, computed_ms: int, days: int, coverage: float, hidden: int = 0
     ) -> Plan:
-        """Return the plan of a fleet. For `coverage`, see `ForecastSettings`."""
+        """Return the plan of a fleet. For `coverage`, see `ForecastSettings`.
+
+        `hidden` is the number of further views, which are not in the fleet.
+        """
         return cls(
             computed_ms,
             days,
@@ -51,7 +54,7 @@ class Plan(msgspec.Struct, frozen=True):
             dict(fleet.views),
             {name: str(why) for name, why in fleet.without.items()},
             fleet.total,
-            hidden,
+            fleet.hidden + hidden,
         )
 
 

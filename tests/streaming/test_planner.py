@@ -84,12 +84,10 @@ def test_worker_forecasts_the_history(history: HistorySettings) -> None:
 
 
 def test_nothing_is_begun_after_its_time(history: HistorySettings) -> None:
-    """Such a view says so, and has no forecast."""
-    order = Order(str(history.directory), "sds", ["town"], 0, END_MS, 100, -1.0)
-    assert compute(order).without == {
-        "town": "the time for forecasts was over; the command plan forecast has no "
-        "limit"
-    }
+    """Such views count as those beyond the limit of their number."""
+    order = Order(str(history.directory), "sds", ["town", "new"], 3, END_MS, 100, -1.0)
+    plan = compute(order)
+    assert (plan.views, plan.without, plan.hidden) == ({}, {}, 5)
 
 
 def test_views_of_several_queries_are_forecast(

@@ -234,7 +234,8 @@ def test_first_views_are_done_before_the_time_is_over() -> None:
         is_over=lambda: next(times),
     )
     assert list(fleet.views) == ["c"]
-    assert list(fleet.without) == ["a", "b"]
+    assert fleet.without == {}
+    assert fleet.hidden == 2
 
 
 def test_parts_have_the_names_of_the_page() -> None:
