@@ -24,6 +24,7 @@ from sds_core.simulation.scenario import (
     PositiveSeconds,
     Seconds,
     Share,
+    selected,
 )
 from sds_core.text import did_you_mean, shown
 from sds_core.wire import BloomParameters
@@ -93,6 +94,13 @@ class ChannelPlan(Table, frozen=True, kw_only=True):
             raise contradiction(
                 LEAST_ABOVE_MOST, payload_least_bytes=least, payload_most_bytes=most
             )
+        share, participants = self.offline_share, self.participants
+        if share and not selected(share, participants):
+            rule = (
+                "offline_share must be 0 or select at least one participant "
+                "(offline_share times participants, rounded)"
+            )
+            raise contradiction(rule, offline_share=share, participants=participants)
         t_min_s, t_max_s = self.setting("t_min_s"), self.setting("t_max_s")
         if t_min_s >= t_max_s:
             rule = "t_min_s must be below t_max_s"

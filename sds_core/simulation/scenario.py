@@ -33,6 +33,11 @@ Count = Annotated[int, Meta(ge=1, le=100_000)]
 LEAST_ABOVE_MOST = "the minimum must not exceed the maximum"
 
 
+def selected(share: float, participants: int) -> int:
+    """Return how many participants a share selects: their product, rounded."""
+    return round(share * participants)
+
+
 class Span(Table, frozen=True, kw_only=True):
     """A period of the simulation. It includes `from_s` and excludes `until_s`."""
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from random import Random
 
-from sds_core.simulation.scenario import Absences, Scenario, Traffic
+from sds_core.simulation.scenario import Absences, Scenario, Traffic, selected
 from sds_core.simulation.streams import Streams
 
 
@@ -20,7 +20,7 @@ class Attendance:
 
         def some(share: float, purpose: str, of: Sequence[int]) -> list[int]:
             stream = streams.scalar("churn", purpose)
-            count = round(share * scenario.participants)
+            count = selected(share, scenario.participants)
             return stream.sample(of, min(count, len(of)))
 
         everybody = range(scenario.participants)

@@ -6,7 +6,10 @@ import pytest
 
 from sds_core.message_channel.profile import Profile
 from sds_core.planning.channel import ChannelPlan, changed
+from sds_core.planning.experiment import scenario_of, times_of
 from sds_core.reading import TableError, read
+from sds_core.simulation.streams import Streams
+from sds_core.simulation.traffic import Attendance
 
 PLAN = ChannelPlan(participants=10, messages_per_day=1_000)
 
@@ -123,6 +126,13 @@ def test_long_payload_has_segments() -> None:
             "but the minimum must not exceed the maximum",
         ),
         (
+            "offline_share",
+            "0.05",
+            "the plan has offline_share = 0.05 and participants = 10, but "
+            "offline_share must be 0 or select at least one participant "
+            "(offline_share times participants, rounded)",
+        ),
+        (
             "filter_capacity",
             "1000000",
             "the plan has a filter_capacity and filter_rate that need filters of "
@@ -136,6 +146,15 @@ def test_value_that_is_not_allowed_is_named(key: str, text: str, line: str) -> N
     with pytest.raises(TableError) as caught:
         changed(PLAN, {key: text})
     assert str(caught.value) == line
+
+
+def test_offline_share_selects_somebody() -> None:
+    """As many participants are offline at times as the simulator selects."""
+    for share, number in (("0.06", 1), ("0.25", 2), ("1", 10)):
+        plan = changed(PLAN, {"offline_share": share})
+        attendance = Attendance(scenario_of(plan, times_of(plan)), Streams(1))
+        patterns = map(attendance.pattern, range(plan.participants))
+        assert sum(one is not None for one in patterns) == number
 
 
 def test_unknown_key_is_named_with_a_near_one() -> None:
