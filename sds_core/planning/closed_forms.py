@@ -171,7 +171,9 @@ def false_acknowledgement_rate(plan: ChannelPlan) -> float:
         return 0.0
     most = profile.possible_acks_max_false_positive_rate
     most = profile.bloom.error_rate if most is None else most
-    rates = false_positive_rates(
-        steady_ids(plan), profile.bloom_rolled or profile.bloom
-    )
+    ids, bloom = steady_ids(plan), profile.bloom_rolled or profile.bloom
+    if ids.max() < profile.bloom_kept_ids:
+        # A filter that has rolled over has more ids, so this is the first filter.
+        bloom = profile.bloom
+    rates = false_positive_rates(ids, bloom)
     return float(np.where(rates <= most, rates, 0.0).mean())

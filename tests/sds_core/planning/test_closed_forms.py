@@ -187,6 +187,21 @@ def test_false_acknowledgements_are_the_rate_of_exposed_messages() -> None:
     assert simulated.low <= exact.value <= simulated.high
 
 
+@pytest.mark.parametrize(
+    ("ids", "bloom"),
+    [
+        (2_500, BloomParameters(10_000, 0.001)),
+        (7_999, BloomParameters(10_000, 0.001)),
+        (8_000, BloomParameters(12_000, 0.001)),
+    ],
+)
+def test_young_channel_has_its_first_filter(ids: int, bloom: BloomParameters) -> None:
+    """In nim-sds, a later filter is larger, and never has fewer than 8,000 ids."""
+    plan = changed(PLAN, {"profile": "nim_sds", "filter_ids": str(ids)})
+    (rate,) = closed_forms.false_positive_rates(np.array([float(ids)]), bloom)
+    assert closed_forms.false_acknowledgement_rate(plan) == pytest.approx(rate)
+
+
 def test_full_filter_follows_from_ids_a_day() -> None:
     """10,397 ids of the default filter; segments count each."""
     assert closed_forms.days_to_full_filter(PLAN) == pytest.approx(10_397.2 / 8_640)
