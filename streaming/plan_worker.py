@@ -76,6 +76,8 @@ def read_history(
         DamagedHistory: A file cannot be read.
     """
     measures = measures_of(tables.kind.published)
+    # This is read first, so that all views have the whole of the last hour.
+    newest_ms = newest_minute_ms(directory, now_ms + CLOCK_MS, tables, config) or 0
     blocks: list[Sequence[str] | None] = [None]
     if names is not None:
         at_once = _VIEWS_AT_ONCE
@@ -92,7 +94,6 @@ def read_history(
             tables,
             config,
         )
-    newest_ms = newest_minute_ms(directory, now_ms + CLOCK_MS, tables, config) or 0
     return rows, last_hour_ms(newest_ms)
 
 

@@ -8,16 +8,18 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
-from connectors.history.schema import tables_of
+from connectors.history.query import hourly_rows
+from connectors.history.schema import Row, tables_of
 from sds_core.observer.protocols import PROTOCOLS, kinds_of
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import Snapshot
 from sds_core.planning.fleet import HourlyRows
-from sds_core.planning.hours import DAY_MS
+from sds_core.planning.hours import DAY_MS, HOUR_MS
 from sds_core.planning.plan import Plan
 from streaming import plan_worker, planner
 from streaming.plan_worker import FIT_DAYS, Order, compute, read_history
@@ -103,6 +105,25 @@ def test_views_of_several_queries_are_forecast(
     assert sorted(together[0]) == ["town", "village"]
     monkeypatch.setattr(plan_worker, "_VIEWS_AT_ONCE", 1)
     assert read() == together
+
+
+def test_hour_that_ends_while_the_history_is_read_does_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The views that were read first lack the rest of it."""
+    rows = MONTH.rows()
+    last_hour = [row for row in rows if row["minute"] >= END_MS - HOUR_MS]
+    directory = store(tmp_path, {"town": rows[: -len(last_hour)]})
+
+    def read_slowly(*given: Any) -> dict[str, list[Row]]:
+        found = hourly_rows(*given)
+        store(directory, {"town": last_hour})
+        return found
+
+    monkeypatch.setattr(plan_worker, "hourly_rows", read_slowly)
+    tables = tables_of(kinds_of(PROTOCOLS).of("sds"))
+    _, end_ms = read_history(directory, tables, ["town"], FIT_DAYS, END_MS)
+    assert end_ms == END_MS - HOUR_MS
 
 
 def test_end_of_the_monitor_ends_the_worker(history: HistorySettings) -> None:

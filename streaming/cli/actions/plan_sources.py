@@ -40,7 +40,7 @@ class ReadHours(NamedTuple):
     """The hourly rows of each view, by the view's id.
 
     `end_ms` is the end of the last whole hour, Unix ms: the same for all views. It is
-    computed from the newest time in the source. `given_names` maps
+    computed from the newest time in the source when reading starts. `given_names` maps
     ids to the names that the monitor gives to views. `measures` are the columns of the
     rows. `names` has the words of this kind of views, such as "channel" and "channels".
     """
@@ -111,7 +111,8 @@ def _of_monitor(
         given = {"id": view.id, "days": source.days}
         for page in _pages(url, f"{path}/hours", given):
             found += _part(url, page, "hours", list[_Minute])
-            clock_ms = max(clock_ms, _part(url, page, "clock", int | None) or 0)
+            # The first time counts, so that all views have the whole of the last hour.
+            clock_ms = clock_ms or _part(url, page, "clock", int | None) or 0
         if any(row.get("minute") is None for row in found):
             message = (
                 f"a row in the answer of {url} has no time: check that sds-monitor "

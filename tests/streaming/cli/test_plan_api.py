@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -20,7 +22,8 @@ from connectors.web import paging
 from connectors.web.app import create_app
 from connectors.web.sources import Sources
 from sds_core.observer.sds.totals import ChannelTotals
-from sds_core.planning.hours import DAY_MS
+from sds_core.observer.snapshot import Snapshot
+from sds_core.planning.hours import DAY_MS, HOUR_MS, MINUTE_MS
 from streaming.cli import group
 from streaming.cli.actions import plan_forecast
 from tests.support.planning.month import Month
@@ -30,6 +33,11 @@ from tests.support.web.stored import stored
 MONTH = Month(days=20, messages_a_day=2_800.0)
 END_MS = MONTH.begin_ms + 20 * DAY_MS
 ROWS = MONTH.rows(step=10)
+SNAPSHOT = snapshot_of(
+    primed=True,
+    channels={"town": ChannelTotals(), "village": ChannelTotals()},
+    clock_ms=END_MS,
+)
 
 Serve = Callable[[ASGIApp], str]
 
@@ -51,9 +59,7 @@ def find(
 
 def monitor() -> Starlette:
     """A monitor's application that follows two channels."""
-    totals = {"town": ChannelTotals(), "village": ChannelTotals()}
-    snapshot = snapshot_of(primed=True, channels=totals, clock_ms=END_MS)
-    sources = Sources(lambda: snapshot, stored(find_minutes=find), Path())
+    sources = Sources(lambda: SNAPSHOT, stored(find_minutes=find), Path())
     return create_app(sources, CollectorRegistry())
 
 
@@ -92,6 +98,24 @@ def test_hours_come_in_pages_and_all_are_read(
     minutes = [one["minute"] for one in [*first["hours"], *next_ones["hours"]]]
     assert minutes == sorted(set(minutes))
     assert json.loads(invoke(url, "--days", "7").stdout) == whole
+
+
+def test_hour_that_ends_while_views_are_read_does_not_count(serve: Serve) -> None:
+    """The views that were read first lack the rest of it."""
+    clocks = [END_MS - 35 * MINUTE_MS]
+
+    def find_slowly(channel: str, *given: Any) -> list[Row]:
+        clocks.append(END_MS)
+        return find(channel, *given)
+
+    def snapshot() -> Snapshot:
+        return replace(SNAPSHOT, clock_ms=clocks[-1])
+
+    sources = Sources(snapshot, stored(find_minutes=find_slowly), Path())
+    url = serve(create_app(sources, CollectorRegistry()))
+    document = json.loads(invoke(url, "--days", "7").stdout)
+    assert len(clocks) > 2
+    assert document["begin"] == END_MS - HOUR_MS
 
 
 def test_fewest_days_are_enough(serve: Serve) -> None:
