@@ -49,7 +49,8 @@ def sweep(
     try:
         while waiting and not ending.is_set():
             done, waiting = wait(waiting, _LOOK_S, FIRST_COMPLETED)
-            for one in done:
+            # A failure ends the loop, so finished runs come first.
+            for one in sorted(done, key=lambda run: run.exception() is not None):
                 yield one.result()
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
