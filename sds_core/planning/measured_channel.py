@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sds_core.planning.channel import ChannelPlan
+from sds_core.planning.channel import MAX_SEGMENT_BYTES, ChannelPlan
 from sds_core.planning.closed_forms import frame_parts
 from sds_core.planning.errors import TooLittleHistory, TooLittleTraffic
 from sds_core.planning.filters import filter_ids
@@ -128,8 +128,11 @@ class _Week(NamedTuple):
         # `mean_bytes` includes the content field's tag and length, which have
         # `example.content - mean_bytes` bytes. Subtract them.
         payload_bytes = max(1, 2 * mean_bytes - example.content)
+        # In a plan, a longer payload has several frames, but a message of the history
+        # has one.
         values |= dict.fromkeys(
-            ("payload_least_bytes", "payload_most_bytes"), payload_bytes
+            ("payload_least_bytes", "payload_most_bytes"),
+            min(payload_bytes, MAX_SEGMENT_BYTES),
         )
         entry_bytes = example.history / likely.setting("causal_history")
         entries = round(grown["bytes_history"] / self._framed / entry_bytes)
@@ -143,6 +146,11 @@ class _Week(NamedTuple):
         ]
         if not judged:
             assumed.append("No delivery is finished in the history: the loss is 0.")
+        if payload_bytes > MAX_SEGMENT_BYTES:
+            assumed.append(
+                f"The content of a message has {payload_bytes:,} bytes on average; the "
+                f"plan assumes the maximum, {MAX_SEGMENT_BYTES:,} bytes."
+            )
         return values, assumed
 
     def figures(self, epoch_messages: int) -> dict[str, float]:

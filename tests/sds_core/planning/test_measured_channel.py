@@ -81,6 +81,18 @@ def test_last_known_filter_is_that_of_the_plan(rows: list[dict[str, Any]]) -> No
     assert expected.plan.filter_ids
 
 
+def test_message_of_a_full_segment_is_one_frame(rows: list[dict[str, Any]]) -> None:
+    """With its header, its content is longer than a segment of a payload."""
+    full = [row | {"bytes_content": 102_480 * row["frames_content"]} for row in rows]
+    found = _measured(full)
+    assert found.plan.segments() == (1, 0)
+    assert found.plan.payload_least_bytes == found.plan.payload_most_bytes == 102_400
+    assert found.assumed[-1] == (
+        "The content of a message has 102,475 bytes on average; the plan assumes the "
+        "maximum, 102,400 bytes."
+    )
+
+
 def test_too_little_traffic_gives_no_plan(rows: list[dict[str, Any]]) -> None:
     """Neither none, nor one message, nor one participant, nor one hour."""
     one_message = [
