@@ -411,6 +411,22 @@ def test_spark_gets_numbers_as_they_are_given(tmp_path: Path) -> None:
 
 @pytest.mark.long
 @FOR_HELM
+def test_spark_setting_of_the_user_replaces_that_of_the_chart(tmp_path: Path) -> None:
+    """Also if it is zero or false."""
+    given = tmp_path / "values.yaml"
+    settings = {"spark.executor.memoryOverhead": 0, "spark.scheduler.mode": "FAIR"}
+    given.write_text(yaml.safe_dump({"monitor": {"spark": settings}}))
+    done = helm(
+        *("template", "sds-monitor", str(CHART), "--values", str(given)),
+        *("--values", str(CHART / "ci" / EXECUTORS)),
+    )
+    assert done.returncode == 0, done.stderr
+    for name, value in settings.items():
+        assert re.findall(rf"^ *{name} (.*)$", done.stdout, re.M) == [str(value)]
+
+
+@pytest.mark.long
+@FOR_HELM
 def test_image_is_that_of_this_version() -> None:
     """For driver and executors; it is made from the image of docker-compose.yml."""
     container, spark = rendered(EXECUTORS).container("sds-monitor"), spark_of(EXECUTORS)
