@@ -24,7 +24,7 @@ from dashboards.build import files
 from deploy import make_chart
 from deploy.make_chart import CHART, KUBERNETES, MANIFEST
 from tests.support.deployment import ROOT, parameters, version
-from tests.support.kubernetes import Object, helm, rendered, write_schemas
+from tests.support.kubernetes import Object, Rendered, helm, rendered, write_schemas
 
 PAGE = ROOT / "docs/kubernetes.md"
 BLOCKS = [
@@ -423,6 +423,20 @@ def test_spark_setting_of_the_user_replaces_that_of_the_chart(tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
     for name, value in settings.items():
         assert re.findall(rf"^ *{name} (.*)$", done.stdout, re.M) == [str(value)]
+
+
+@pytest.mark.long
+@FOR_HELM
+def test_channels_may_begin_with_an_indented_line(tmp_path: Path) -> None:
+    """TOML allows it; the ConfigMap has the text as it was given."""
+    text = '  [channels.a]\n  name = "one"\n[channels.b]\nname = "two"\n'
+    given = tmp_path / "values.yaml"
+    given.write_text(json.dumps({"monitor": {"channels": text}}))
+    done = helm("template", "sds-monitor", str(CHART), "--values", str(given))
+    assert done.returncode == 0, done.stderr
+    found = Rendered(done.stdout, list(yaml.safe_load_all(done.stdout)))
+    data = found.get("ConfigMap", "sds-monitor")["data"]
+    assert tomllib.loads(data["channels.toml"]) == tomllib.loads(text)
 
 
 @pytest.mark.long
