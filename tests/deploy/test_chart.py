@@ -461,7 +461,7 @@ def test_image_is_that_of_this_version() -> None:
 @FOR_HELM
 @VARIANTS
 def test_egress_rules_apply_to_all_pods(values: str | None) -> None:
-    """Executors may also reach the driver and one another."""
+    """Monitor and executors may also reach one another, and the audit."""
     chart = rendered(values)
     given = ("ci/" + values) if values else "values.yaml"
     limits = yaml.safe_load((CHART / given).read_text("utf-8"))["networkPolicy"]
@@ -470,11 +470,11 @@ def test_egress_rules_apply_to_all_pods(values: str | None) -> None:
         policy = chart.get("NetworkPolicy", name)["spec"]
         assert ("Egress" in policy["policyTypes"]) == bool(rules)
         found = policy.get("egress", [])
-        if rules and name.endswith("-executor"):
+        if rules and name in ("sds-monitor", "sds-monitor-executor"):
             *found, inside = found
             (peer,) = inside["to"]
             labels = peer["podSelector"]["matchLabels"]
-            for one in ("sds-monitor", "sds-monitor-executor"):
+            for one in chart.names("NetworkPolicy"):
                 selected = chart.get("NetworkPolicy", one)["spec"]["podSelector"]
                 assert labels.items() <= selected["matchLabels"].items()
         assert found == rules

@@ -52,6 +52,21 @@ audit: {name: {{ $name }}-audit, job: {{ $jobs }}-audit, words: [audit, compare]
 {{ (get .root.Values .part).storage.existingClaim | default (printf "%s-%s" .name (eq .part "monitor" | ternary "checkpoint" "state")) }}
 {{- end }}
 
+{{- /* Field of a NetworkPolicy. Monitor and executors also reach one another, and the
+monitor asks the audit. */}}
+{{- define "sds-monitor.egress" -}}
+{{- with .root.Values.networkPolicy.egress -}}
+egress:
+  {{- toYaml . | nindent 2 }}
+  {{- if has $.part (list "monitor" "executor") }}
+  - to:
+      - podSelector:
+          matchLabels:
+            {{- include "sds-monitor.selector" (dict "root" $.root) | nindent 12 }}
+  {{- end }}
+{{- end }}
+{{- end }}
+
 {{- define "sds-monitor.container-security" -}}
 allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
