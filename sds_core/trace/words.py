@@ -55,7 +55,8 @@ def facts_of(trace: Trace) -> Iterator[tuple[str, str]]:
             yield name.replace("_", " "), printable(value)
     if (segments := trace.evidence.facts.get("segments")) is not None:
         yield "segments", _segments_text(segments)
-    yield "begins", f"{iso_time(trace.begin_ms)}, the time 0 of this trace"
+    if trace.evidence.appeared_ms is not None:
+        yield "begins", f"{iso_time(trace.begin_ms)}, the time 0 of this trace"
 
 
 def findings_of(trace: Trace) -> Iterator[tuple[str, str]]:

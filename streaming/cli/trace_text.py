@@ -31,34 +31,27 @@ _STYLES = {
 
 
 class TracePrinter:
-    """Prints one trace; each call of `print_steps` prints only new steps."""
+    """Prints one trace; each call of `print_new` prints only what is new.
+
+    Therefore, a participant keeps the letter that was printed first.
+    """
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._printed: set[Step] = set()
+        self._lanes: dict[str, str] = {}
+        self._facts: set[tuple[str, str]] = set()
+        self._steps: set[Step] = set()
 
-    def print_head(self, trace: Trace) -> None:
-        """Print the facts of the message, and the participant of each letter."""
-        self._print_facts(_head(trace))
-
-    def print_steps(self, trace: Trace) -> None:
-        """Print the steps that are not printed yet."""
-        steps = [one for one in trace.evidence.steps if one not in self._printed]
-        self._printed.update(steps)
-        if not steps:
-            return
-        lanes = _lanes(trace)
-        table = Table.grid(padding=(0, 1))
-        table.add_column(justify="right", no_wrap=True)
-        table.add_column(no_wrap=True)
-        table.add_column(overflow="fold")
-        for step in steps:
-            table.add_row(
-                relative_time(step.at_ms - trace.begin_ms),
-                _marks(step, lanes),
-                Text(_said(step, lanes), _STYLES[tone_of(step)]),
-            )
-        self._console.print(table)
+    def print_new(self, trace: Trace) -> None:
+        """Print new facts, the letters of new participants, and new steps."""
+        facts = [one for one in self._head(trace) if one not in self._facts]
+        steps = [one for one in trace.evidence.steps if one not in self._steps]
+        self._facts.update(facts)
+        self._steps.update(steps)
+        if facts:
+            self._print_facts(facts)
+        if steps:
+            self._print_steps(steps, trace.begin_ms)
 
     def print_end(self, trace: Trace) -> None:
         """Print incidents, conclusions, and what the trace cannot show."""
@@ -74,19 +67,29 @@ class TracePrinter:
             last = word
         self._console.print(table)
 
+    def _print_steps(self, steps: Iterable[Step], begin_ms: int) -> None:
+        table = Table.grid(padding=(0, 1))
+        table.add_column(justify="right", no_wrap=True)
+        table.add_column(no_wrap=True)
+        table.add_column(overflow="fold")
+        for step in steps:
+            table.add_row(
+                relative_time(step.at_ms - begin_ms),
+                _marks(step, self._lanes),
+                Text(_said(step, self._lanes), _STYLES[tone_of(step)]),
+            )
+        self._console.print(table)
 
-def _head(trace: Trace) -> Iterator[tuple[str, str]]:
-    yield from facts_of(trace)
-    for name, letter in _lanes(trace).items():
-        yield letter, printable(shorten(name, _LONGEST_NAME))
-    if len(trace.evidence.people) > len(_LETTERS):
-        yield _OTHERS, f"{len(trace.evidence.people) - len(_LETTERS):,} others"
-
-
-def _lanes(trace: Trace) -> dict[str, str]:
-    """Return {participant: letter}; only the first participants have a letter."""
-    names = [one.name for one in trace.evidence.people]
-    return dict(zip(names, _LETTERS, strict=False))
+    def _head(self, trace: Trace) -> Iterator[tuple[str, str]]:
+        """Yield all facts and letters; a participant without a letter gets the next."""
+        people = trace.evidence.people
+        new = [one.name for one in people if one.name not in self._lanes]
+        self._lanes.update(zip(new, _LETTERS[len(self._lanes) :], strict=False))
+        yield from facts_of(trace)
+        for name, letter in self._lanes.items():
+            yield letter, printable(shorten(name, _LONGEST_NAME))
+        if len(people) > len(_LETTERS):
+            yield _OTHERS, f"{len(people) - len(_LETTERS):,} others"
 
 
 def _marks(step: Step, lanes: dict[str, str]) -> str:

@@ -244,5 +244,4 @@ class _Output:
         if printer is None:
             printer = TracePrinter(self._console)
             self._printers[trace.message_id] = printer
-            printer.print_head(trace)
-        printer.print_steps(trace)
+        printer.print_new(trace)

@@ -30,8 +30,7 @@ def printed(trace: Trace) -> str:
     """Return what a terminal of 80 columns without colour shows of a trace."""
     file = io.StringIO()
     printer = TracePrinter(Console(file=file, width=COLUMNS, no_color=True))
-    printer.print_head(trace)
-    printer.print_steps(trace)
+    printer.print_new(trace)
     printer.print_end(trace)
     return "".join(f"{line.rstrip()}\n" for line in file.getvalue().splitlines())
 

@@ -1,0 +1,111 @@
+"""What ``sds-monitor trace`` prints: each later poll of ``--follow`` adds to it."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from sds_core.observer.protocols import PROTOCOLS, by_name
+from sds_core.observer.record import RawRecord
+from sds_core.observer.settings import DEFAULTS
+from sds_core.observer.tracing import Subject
+from sds_core.trace.trace import TraceReader
+from sds_core.wire import Frame, encode
+from streaming.cli.actions.trace import _Output
+from streaming.cli.trace_options import TraceForm
+from streaming.trace_feed import TraceFeed
+from tests.support.frames import SECOND, START_MS, FrameFactory
+
+FRAMES = FrameFactory("town")
+
+
+class Followed:
+    """``trace --follow`` of messages of the channel ``town``, without Kafka.
+
+    Each `poll` prints what the frames added since the previous poll show.
+    """
+
+    def __init__(
+        self,
+        capture: pytest.CaptureFixture[str],
+        *message_ids: str,
+        form: TraceForm = TraceForm.TEXT,
+        anonymise: bool = False,
+    ) -> None:
+        subjects = [Subject("town", one) for one in message_ids]
+        reader = TraceReader(
+            by_name(PROTOCOLS)["sds"], subjects, DEFAULTS, has_all_numbers=True
+        )
+        self._feed = TraceFeed(reader, "sds", b"town", START_MS)
+        self._output = _Output(form, anonymise)
+        self._capture = capture
+        self._offsets = itertools.count()
+        self._at = 0
+
+    def add(self, at: int, frame: Frame, tap: str = "tap") -> None:
+        """Add a frame that a tap captured, `at` ms after the start."""
+        self._at = at
+        headers = (("observer", tap.encode()),)
+        offset, time_ms = next(self._offsets), START_MS + at
+        value = encode(frame)
+        self._feed.add(RawRecord(0, offset, time_ms, b"town", value, headers))
+
+    def poll(self) -> list[str]:
+        """Return the lines that the poll prints."""
+        self._output.show(self._feed.traces(START_MS + self._at))
+        self._feed.admit(START_MS + self._at + SECOND)
+        return self._lines()
+
+    def end(self) -> list[str]:
+        """Return the lines that the end of the command prints."""
+        self._output.finish(None)
+        return self._lines()
+
+    def _lines(self) -> list[str]:
+        return [one.rstrip() for one in self._capture.readouterr().out.splitlines()]
+
+
+def legend(lines: list[str]) -> dict[str, str]:
+    """Return {letter: participant} of the lines that explain letters."""
+    words = [one.split() for one in lines]
+    return {one[0]: one[1] for one in words if len(one) == 2 and len(one[0]) == 1}
+
+
+def test_a_participant_keeps_its_letter(capsys: pytest.CaptureFixture[str]) -> None:
+    """Also when the sender becomes known later; new letters are explained first."""
+    followed = Followed(capsys, "M")
+    followed.add(0, FRAMES.content("x", "carol"))
+    followed.add(1 * SECOND, FRAMES.content("b1", "bob", 1001, history=["M"]))
+    followed.add(2 * SECOND, FRAMES.content("c1", "carol", 1002, holds=["M"]))
+    first = followed.poll()
+    assert legend(first) == {"A": "carol", "B": "bob"}
+    followed.add(3 * SECOND, FRAMES.content("M", "alice", 1000))
+    followed.add(4 * SECOND, FRAMES.content("d1", "dave", 1003, history=["M"]))
+    followed.add(5 * SECOND, FRAMES.content("b2", "bob", 1004, history=["M"]))
+    later = followed.poll()
+    assert later[:5] == [
+        "sender   alice",
+        "kind     content",
+        "dialect  spec",
+        "C        alice",
+        "D        dave",
+    ]
+    assert "+2.000 s ··C· C: sent [tap]" in later
+    assert "+3.000 s ···D D: its causal history names the message [tap]" in later
+    assert any(one.startswith("+0.000 s ·B·· B: acknowledged:") for one in later)
+    assert followed.poll() == []
+
+
+def test_times_have_one_origin(capsys: pytest.CaptureFixture[str]) -> None:
+    """It is printed when the message appears, before the first step."""
+    followed = Followed(capsys, "M")
+    followed.add(0, FRAMES.content("x", "carol"))
+    assert followed.poll() == ["message  M", "channel  town", "A        carol"]
+    followed.add(3 * SECOND, FRAMES.content("M", "alice", 1000))
+    begins, _, sent = followed.poll()[3:]
+    assert begins == "begins   2025-06-15T15:06:43.000Z, the time 0 of this trace"
+    assert sent == "+0.000 s ·B B: sent [tap]"
+    followed.add(1 * SECOND, FRAMES.content("y", "carol", 1001, history=["M"]))
+    earlier, *_ = followed.poll()
+    assert earlier == "-2.000 s A· A: its causal history names the message [tap]"
