@@ -190,8 +190,7 @@ class TraceReader:
             Step(
                 max(first_ms, since_ms),
                 "tap_gap",
-                f"capture gap of {(last_ms - first_ms) / 1000:,.0f} s: it may have "
-                "missed records",
+                f"{self._gap_text(first_ms, last_ms)}: it may have missed records",
                 tap=name,
             )
             for name, spans in taps.items()
@@ -212,3 +211,13 @@ class TraceReader:
         unknown = [*evidence.unknown, *((text, ()) for text in texts)]
         steps = sorted([*evidence.steps, *gaps], key=lambda one: one.at_ms)
         return msgspec.structs.replace(evidence, steps=steps, unknown=unknown)
+
+    def _gap_text(self, first_ms: int, last_ms: int) -> str:
+        """Return a text that does not change with each record while the gap grows.
+
+        The tap's next record may come `tap_hole_ms` after `last_ms`, and a sequence
+        number counts as missing `tap_hole_ms` after this record.
+        """
+        if self._clock_ms <= last_ms + 2 * self._settings.tap_hole_ms:
+            return "capture gap whose end is not known yet"
+        return f"capture gap of {(last_ms - first_ms) / 1000:,.0f} s"

@@ -43,10 +43,14 @@ class Followed:
         self._offsets = itertools.count()
         self._at = 0
 
-    def add(self, at: int, frame: Frame, tap: str = "tap") -> None:
+    def add(
+        self, at: int, frame: Frame, tap: str = "tap", *, seq: int | None = None
+    ) -> None:
         """Add a frame that a tap captured, `at` ms after the start."""
         self._at = at
-        headers = (("observer", tap.encode()),)
+        headers: tuple[tuple[str, bytes], ...] = (("observer", tap.encode()),)
+        if seq is not None:
+            headers += (("seq", str(seq).encode()),)
         offset, time_ms = next(self._offsets), START_MS + at
         value = encode(frame)
         self._feed.add(RawRecord(0, offset, time_ms, b"town", value, headers))
@@ -109,3 +113,48 @@ def test_times_have_one_origin(capsys: pytest.CaptureFixture[str]) -> None:
     followed.add(1 * SECOND, FRAMES.content("y", "carol", 1001, history=["M"]))
     earlier, *_ = followed.poll()
     assert earlier == "-2.000 s A· A: its causal history names the message [tap]"
+
+
+UNFINISHED = "capture gap whose end is not known yet: it may have missed records"
+
+
+def test_begin_and_end_of_a_silence_are_printed_once(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """While the tap is silent, polls print nothing about it."""
+    followed = Followed(capsys, "M")
+    followed.add(0, FRAMES.content("M", "alice"))
+    followed.add(100, FRAMES.content("q", "zoe"), "second")
+    followed.poll()
+    gaps = [_gaps(followed, at) for at in range(10, 101, 10)]
+    assert gaps == [[], [f"+0.100 s ··· {UNFINISHED}"], *[[]] * 8]
+    followed.add(105 * SECOND, FRAMES.content("r", "zoe", 2_000), "second")
+    gaps = [_gaps(followed, at) for at in range(110, 181, 10)]
+    assert [one for one in gaps if one] == [
+        # The tap is silent again.
+        [f"+0:01:45 ··· {UNFINISHED}"],
+        ["+0.100 s ··· capture gap of 105 s: it may have missed records [second]"],
+    ]
+
+
+def test_begin_and_end_of_a_loss_are_printed_once(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """While the tap loses every second record, no poll prints the grown gap."""
+    followed = Followed(capsys, "M")
+    followed.add(0, FRAMES.content("M", "alice"), seq=0)
+    gaps = []
+    for second in range(1, 200):
+        seq = 2 * second if second < 100 else 100 + second
+        gaps += _gaps(followed, second, seq)
+    assert gaps == [
+        f"+0.000 s ·· {UNFINISHED}",
+        "+0.000 s ·· capture gap of 115 s: it may have missed records [tap]",
+    ]
+
+
+def _gaps(followed: Followed, second: int, seq: int | None = None) -> list[str]:
+    """Return the lines about capture gaps that one more frame of bob prints."""
+    frame = FRAMES.content(f"n{second}", "bob", 1_000 + second)
+    followed.add(second * SECOND, frame, seq=seq)
+    return [one for one in followed.poll() if "capture gap" in one]
