@@ -22,6 +22,9 @@ _LONGEST_NAME = 48
 _OTHERS = "*"
 """Mark of the lane that all participants without a letter share."""
 
+_MOVING = frozenset({"lacked_last", "repeated"})
+"""Kinds of steps that further frames replace by a later step."""
+
 _STYLES = {
     Tone.BAD: "bold red",
     Tone.LACKS: "yellow",
@@ -43,20 +46,31 @@ class TracePrinter:
         self._steps: set[Step] = set()
 
     def print_new(self, trace: Trace) -> None:
-        """Print new facts, the letters of new participants, and new steps."""
+        """Print new facts, the letters of new participants, and new steps.
+
+        If a step replaces a printed one, `print_end` prints it.
+        """
+        self._print_new(trace, without=_MOVING if self._facts else frozenset())
+
+    def print_end(self, trace: Trace) -> None:
+        """Print incidents, conclusions, and what the trace cannot show."""
+        self._print_new(trace)
+        self._print_facts(findings_of(trace))
+        self._console.print()
+
+    def _print_new(self, trace: Trace, without: frozenset[str] = frozenset()) -> None:
         facts = [one for one in self._head(trace) if one not in self._facts]
-        steps = [one for one in trace.evidence.steps if one not in self._steps]
+        steps = [
+            one
+            for one in trace.evidence.steps
+            if one not in self._steps and one.what not in without
+        ]
         self._facts.update(facts)
         self._steps.update(steps)
         if facts:
             self._print_facts(facts)
         if steps:
             self._print_steps(steps, trace.begin_ms)
-
-    def print_end(self, trace: Trace) -> None:
-        """Print incidents, conclusions, and what the trace cannot show."""
-        self._print_facts(findings_of(trace))
-        self._console.print()
 
     def _print_facts(self, facts: Iterable[tuple[str, str]]) -> None:
         table = Table.grid(padding=(0, 2))

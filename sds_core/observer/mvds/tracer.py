@@ -215,7 +215,7 @@ class _Message:
             Step(
                 at_ms,
                 "repeated",
-                f"{type_.name} for the last time, {times} in all",
+                f"{type_.name} for the last time so far, {times} in all",
                 sender,
                 receiver,
             )

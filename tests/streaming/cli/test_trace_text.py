@@ -158,3 +158,18 @@ def _gaps(followed: Followed, second: int, seq: int | None = None) -> list[str]:
     frame = FRAMES.content(f"n{second}", "bob", 1_000 + second)
     followed.add(second * SECOND, frame, seq=seq)
     return [one for one in followed.poll() if "capture gap" in one]
+
+
+def test_the_last_filter_that_lacks_the_message_is_printed_at_the_end(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Each frame of a participant that lacks the message has a new last one."""
+    followed = Followed(capsys, "M")
+    followed.add(0, FRAMES.content("M", "alice"))
+    lines = []
+    for second in range(1, 10):
+        followed.add(second * SECOND, FRAMES.content(f"n{second}", "bob", holds=[]))
+        lines += [one for one in followed.poll() if "lacks" in one]
+    assert lines == ["+1.000 s ·B B: its filter lacks the message [tap]"]
+    last, *_ = followed.end()
+    assert last == "+9.000 s ·B B: its last filter so far that lacks the message"
