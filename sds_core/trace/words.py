@@ -45,9 +45,14 @@ def lane_names(trace: Trace) -> list[str]:
     ]
 
 
+def title_of(trace: Trace) -> tuple[str, str]:
+    """Return (label, text) for the id of the message."""
+    return "message", printable(trace.message_id)
+
+
 def facts_of(trace: Trace) -> Iterator[tuple[str, str]]:
-    """Yield (label, text) for each fact about the message, such as its channel."""
-    yield "message", printable(trace.message_id)
+    """Yield (label, text) for each fact about the message, first for its id."""
+    yield title_of(trace)
     yield "channel", printable(trace.channel)
     for name, value in trace.evidence.facts.items():
         is_known = name == "named_sender" and "sender" in trace.evidence.facts

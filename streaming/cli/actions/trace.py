@@ -199,8 +199,7 @@ class _Output:
     def __init__(self, form: TraceForm, anonymise: bool) -> None:
         self._form = form
         self._names = Pseudonyms() if anonymise else None
-        self._console = Console(file=sys.stdout)
-        self._printers: dict[str, TracePrinter] = {}
+        self._printer = TracePrinter(Console(file=sys.stdout))
         self._shown: Sequence[Trace] = ()
 
     def show(self, traces: Sequence[Trace]) -> None:
@@ -221,16 +220,15 @@ class _Output:
 
         If `html` is given, write all traces as a page to this file.
         """
-        for one in self._shown:
-            printer = self._printers.get(one.message_id)
-            if printer is not None:
-                printer.print_end(one)
+        if self._form is TraceForm.TEXT:
+            for one in self._shown:
+                self._printer.print_end(one)
         if html is not None and self._shown:
             write_page(report_html(trace_report(self._shown)), html)
 
     def _print(self, trace: Trace, before: Trace | None) -> None:
         if self._form is TraceForm.TEXT:
-            self._print_text(trace)
+            self._printer.print_new(trace)
         elif before is not None and before.evidence == trace.evidence:
             return
         elif self._form is TraceForm.JSON:
@@ -238,10 +236,3 @@ class _Output:
         else:
             draw = mermaid if self._form is TraceForm.MERMAID else plantuml
             click.echo(draw(trace))
-
-    def _print_text(self, trace: Trace) -> None:
-        printer = self._printers.get(trace.message_id)
-        if printer is None:
-            printer = TracePrinter(self._console)
-            self._printers[trace.message_id] = printer
-        printer.print_new(trace)

@@ -173,3 +173,35 @@ def test_the_last_filter_that_lacks_the_message_is_printed_at_the_end(
     assert lines == ["+1.000 s ·B B: its filter lacks the message [tap]"]
     last, *_ = followed.end()
     assert last == "+9.000 s ·B B: its last filter so far that lacks the message"
+
+
+def test_text_of_several_messages_names_each_message(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Before steps of later polls and conclusions, if another's text came before."""
+    followed = Followed(capsys, "M", "N")
+    followed.add(0, FRAMES.content("M", "alice"))
+    followed.add(1 * SECOND, FRAMES.content("N", "bob", 1_001))
+    assert _parts(followed.poll(), ": sent [tap]") == [
+        "message  M",
+        "+0.000 s A· A: sent [tap]",
+        "message  N",
+        "+0.000 s A· A: sent [tap]",
+    ]
+    followed.add(2 * SECOND, FRAMES.content("c1", "carol", 1_002, history=["N"]))
+    followed.add(3 * SECOND, FRAMES.content("d1", "dave", 1_003, history=["M"]))
+    assert _parts(followed.poll(), "names the message [tap]") == [
+        "message  M",
+        "+3.000 s ···D D: its causal history names the message [tap]",
+        "message  N",
+        "+1.000 s ··C· C: its causal history names the message [tap]",
+    ]
+    assert [one.split()[-1] for one in _parts(followed.end(), "no such text")] == [
+        "M",
+        "N",
+    ]
+
+
+def _parts(lines: list[str], text: str) -> list[str]:
+    """Return the lines that name a message, and the lines that contain a text."""
+    return [one for one in lines if one.startswith("message ") or text in one]
