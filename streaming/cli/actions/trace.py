@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
@@ -200,6 +201,7 @@ class _Output:
         self._form = form
         self._names = Pseudonyms() if anonymise else None
         self._printer = TracePrinter(Console(file=sys.stdout))
+        self._objects: dict[str, dict[str, Any]] = {}
         self._shown: Sequence[Trace] = ()
 
     def show(self, traces: Sequence[Trace]) -> None:
@@ -210,9 +212,8 @@ class _Output:
         """
         if self._names is not None:
             traces = [self._names.replaced(one) for one in traces]
-        for number, one in enumerate(traces):
-            before = self._shown[number] if self._shown else None
-            self._print(one, before)
+        for one in traces:
+            self._print(one)
         self._shown = traces
 
     def finish(self, html: Path | None) -> None:
@@ -226,13 +227,19 @@ class _Output:
         if html is not None and self._shown:
             write_page(report_html(trace_report(self._shown)), html)
 
-    def _print(self, trace: Trace, before: Trace | None) -> None:
+    def _print(self, trace: Trace) -> None:
         if self._form is TraceForm.TEXT:
             self._printer.print_new(trace)
-        elif before is not None and before.evidence == trace.evidence:
-            return
         elif self._form is TraceForm.JSON:
-            print_json(trace_object(trace))
+            self._print_object(trace)
         else:
             draw = mermaid if self._form is TraceForm.MERMAID else plantuml
             click.echo(draw(trace))
+
+    def _print_object(self, trace: Trace) -> None:
+        document = trace_object(trace)
+        # These fields may change with each record of any channel.
+        compared = {**document, "read": None, "taps": None}
+        if self._objects.get(trace.message_id) != compared:
+            self._objects[trace.message_id] = compared
+            print_json(document)

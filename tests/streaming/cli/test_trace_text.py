@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 
 import pytest
 
@@ -205,3 +206,26 @@ def test_text_of_several_messages_names_each_message(
 def _parts(lines: list[str], text: str) -> list[str]:
     """Return the lines that name a message, and the lines that contain a text."""
     return [one for one in lines if one.startswith("message ") or text in one]
+
+
+@pytest.mark.parametrize("anonymise", [False, True])
+def test_json_is_printed_again_after_a_change_of_a_participant(
+    capsys: pytest.CaptureFixture[str], anonymise: bool
+) -> None:
+    """With names and without; a poll that changes only `read` prints nothing."""
+    followed = Followed(capsys, "M", form=TraceForm.JSON, anonymise=anonymise)
+    followed.add(0, FRAMES.content("M", "alice"))
+    followed.add(1 * SECOND, FRAMES.content("b1", "bob", 1_001, history=["M"]))
+    named = [_named(followed)]
+    followed.add(2 * SECOND, FRAMES.content("b2", "bob", 1_002, history=["M"]))
+    named += [_named(followed), _named(followed)]
+    assert named == [[0, 1], [0, 2], []]
+
+
+def _named(followed: Followed) -> list[int]:
+    """Return how often each participant has named M in the JSON that a poll prints."""
+    return [
+        person["named"]
+        for line in followed.poll()
+        for person in json.loads(line)["participants"]
+    ]
