@@ -124,9 +124,10 @@ class _Reading:
     def traces(self, ending: threading.Event) -> Iterator[list[Trace]]:
         """Yield the traces once.
 
-        With `follow`, yield them again after new records, until `ending` is set. If
-        `ending` is set before all records are read, nothing more is yielded, because
-        the unread records could refute the conclusions.
+        With `follow`, yield them again after new records, until `ending` is set. New
+        records of other partitions only advance the clock. If `ending` is set before
+        all records are read, nothing more is yielded, because the unread records could
+        refute the conclusions.
         """
         offsets, partitions = self._offsets, self._partitions
         # Each time, the clock is asked before the ends of the partitions. It thus never
@@ -138,13 +139,15 @@ class _Reading:
             return
         yield self._feed.traces(clock_ms)
         while self._follow and not ending.wait(_POLL_S):
-            clock_ms = self._clock_ms()
+            before_ms, clock_ms = clock_ms, self._clock_ms()
             here, ends = ends, offsets.latest(partitions)
             if here != ends:
                 self._feed.admit(wall_ms())
                 if not self._add(here, ends, ending):
                     return
-                yield self._feed.traces(clock_ms)
+            elif clock_ms <= before_ms:
+                continue
+            yield self._feed.traces(clock_ms)
 
     def _add(
         self, starts: dict[int, int], ends: dict[int, int], ending: threading.Event
