@@ -39,12 +39,15 @@ class Journal:
         is_first: Whether the frame that the view processed last was composed shortly
             before its event time. If so, the frame's sender lacked at this time each
             message that the frame's filter does not contain.
+        is_old: Whether the MVDS payload that the view processed last was older than the
+            retention window. The view only counts the records of such a payload.
     """
 
     def __init__(self, keys: set[int]) -> None:
         self.keys = keys
         self.copy: object = None
         self.is_first = False
+        self.is_old = False
         self._notes: list[Note] = []
 
     def note(self, key: int, what: str, time_ms: int, who: str = "") -> None:

@@ -160,6 +160,8 @@ class ShardModel:
         # What was said earlier about the ids of an old payload may be forgotten, so the
         # payload shows neither what a peer lacks nor whether a message is new.
         is_old: bool = payload.time_ms < clock_ms - self._settings.horizon_ms
+        if self._journal is not None:
+            self._journal.is_old = is_old
         record: SeenRecord
         for record in payload.records:
             if is_old:

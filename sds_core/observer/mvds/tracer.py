@@ -104,7 +104,7 @@ class GroupTracer:
 
     def __init__(self, subjects: Sequence[Subject], settings: ObserverSettings) -> None:
         self._messages = {
-            fingerprint(bytes.fromhex(one.message_id)): _Message(one)
+            fingerprint(bytes.fromhex(one.message_id)): _Message(one, settings)
             for one in subjects
         }
         self._journal = Journal(set(self._messages))
@@ -151,7 +151,7 @@ class GroupTracer:
         for record in payload.records:
             message = self._messages.get(record.key)
             if message is not None:
-                message.carried(payload, record)
+                message.carried(payload, record, self._journal.is_old)
 
     def _take_notes(self) -> None:
         for note in self._journal.take():
@@ -159,22 +159,24 @@ class GroupTracer:
 
 
 class _Message:
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: Subject, settings: ObserverSettings) -> None:
         self.incident: Incident | None = None
         self._subject = subject
         self._log = StepLog(RULES)
         self._people: dict[str, Person] = {}
         self._facts: dict[str, Any] = {}
         self._appeared_ms: int | None = None
-        # For each combination of record type, sender and receiver: time of the latest
-        # such record, and number of such records.
-        self._sent: dict[tuple[RecordType, str, str], tuple[int, int]] = {}
+        # For each combination of record type, sender, receiver and text about lateness:
+        # time of the latest such record, and number of such records.
+        self._sent: dict[tuple[RecordType, str, str, str], tuple[int, int]] = {}
+        minutes = settings.horizon_ms / 60_000
+        self._late = f", more than {minutes:g} minutes late: it changes no conclusion"
 
     def heard(self, payload: SeenPayload) -> None:
         if (person := self._people.get(payload.sender_name)) is not None:
             person.heard(payload.time_ms, self._appeared_ms)
 
-    def carried(self, payload: SeenPayload, record: SeenRecord) -> None:
+    def carried(self, payload: SeenPayload, record: SeenRecord, is_old: bool) -> None:
         sender, receiver = payload.sender_name, payload.receiver_name
         at_ms, tap = payload.time_ms, payload.observer
         if self._appeared_ms is None:
@@ -184,7 +186,8 @@ class _Message:
             self._facts.setdefault("sender", sender)
             self._facts.setdefault("first_copy_ms", at_ms)
             self._facts.setdefault("is_ephemeral", record.is_ephemeral)
-        key = record.type, sender, receiver
+        late = self._late if is_old else ""
+        key = record.type, sender, receiver, late
         if key not in self._sent and len(self._sent) >= _MOST_EXCHANGES:
             self._log.omitted += 1
             return
@@ -197,7 +200,7 @@ class _Message:
         self._sent[key] = at_ms, times + record.times
         if not times:
             what = record.type.name.lower()
-            text = f"{record.type.name} of the message"
+            text = f"{record.type.name} of the message{late}"
             self._log.add(Step(at_ms, what, text, sender, receiver, tap))
         person = self._people[sender]
         person.requests += record.type is RecordType.REQUEST
@@ -215,11 +218,11 @@ class _Message:
             Step(
                 at_ms,
                 "repeated",
-                f"{type_.name} for the last time so far, {times} in all",
+                f"{type_.name} for the last time so far, {times} in all{late}",
                 sender,
                 receiver,
             )
-            for (type_, sender, receiver), (at_ms, times) in self._sent.items()
+            for (type_, sender, receiver, late), (at_ms, times) in self._sent.items()
             if times > 1
         ]
         return Evidence(
