@@ -118,16 +118,18 @@ class Person(msgspec.Struct):
     outcomes: list[str] = []
 
     def heard(self, at_ms: int, appeared_ms: int | None) -> None:
-        """Record a frame of the participant; the message appeared at `appeared_ms`."""
+        """Record a frame of the participant; the message appeared at `appeared_ms`.
+
+        The frame may be late, that is, earlier than the previous frame.
+        """
         before_ms = self.heard_last_ms or self.heard_before_ms
         if appeared_ms is None or at_ms < appeared_ms:
-            self.heard_before_ms = at_ms
+            self.heard_before_ms = max(at_ms, self.heard_before_ms or at_ms)
             return
         if before_ms is not None:
             self.silent_ms = max(self.silent_ms, at_ms - before_ms)
-        if self.heard_after_ms is None:
-            self.heard_after_ms = at_ms
-        self.heard_last_ms = at_ms
+        self.heard_after_ms = min(at_ms, self.heard_after_ms or at_ms)
+        self.heard_last_ms = max(at_ms, self.heard_last_ms or at_ms)
 
 
 class Rule(NamedTuple):
