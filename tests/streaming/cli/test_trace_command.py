@@ -294,10 +294,12 @@ def test_follow_prints_what_new_records_show(kafka_topic: TopicMaker) -> None:
     with process, process.stdout:
         before = json.loads(process.stdout.readline())
         write([one for one in frames if one.timestamp_ms >= middle_ms], settings)
-        after = json.loads(process.stdout.readline())
+        after = before
+        # A poll may see only some of the new records.
+        while len(after["steps"]) <= len(before["steps"]):
+            after = json.loads(process.stdout.readline())
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 0
-    assert len(after["steps"]) > len(before["steps"])
     assert "deliveries.lost" not in {one["figure"] for one in before["conclusions"]}
 
 
