@@ -158,8 +158,8 @@ class ChannelDriver(Driver):
         self._broadcast = broadcast
         self._on_event = on_event
         self._store = store
-        self._last_ms = channel.latest_ms
-        self._clock_ms = clock_ms or SteadyClock(channel.latest_ms)
+        self._last_ms = 0
+        self._clock_ms = clock_ms or SteadyClock()
         # Because of this lock, all frames of one step are sent before the first frame
         # of the next step.
         self._sending = asyncio.Lock()

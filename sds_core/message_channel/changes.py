@@ -27,7 +27,8 @@ class Call(StrEnum):
       had a retrieval hint.
     - MET: The application received a message from a source other than this channel.
     - WITHDRAWN: A message of ours was taken back.
-    - RESUMED: The first call after a restart; the process was off until this call.
+    - RESUMED: The first call after a restart; the process was off until this call. If
+      its time is before the previous call's, the clock was ahead before the restart.
     """
 
     SENT = "sent"

@@ -13,6 +13,7 @@ the profile's limits.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from random import Random
 
 from sds_core.message_channel import changes as change_records
@@ -44,7 +45,9 @@ _DEFAULT_PROFILE = Profile()
 class MessageChannel(ParticipantView):
     """One participant in one channel (SDS, "Protocol Steps"; SDS-R guide).
 
-    Times are Unix ms and must not decrease from call to call.
+    Times are Unix ms and must not decrease from call to call. Only the first call after
+    `restore` may have an earlier time, because the clock was ahead before; all stored
+    times then move back by the difference.
 
     Args:
         participant_id: Globally unique; not empty.
@@ -58,6 +61,8 @@ class MessageChannel(ParticipantView):
             builds a frame with a causal history, it calls the function for every
             history entry without a hint. The function must not raise an error.
     """
+
+    hint_provider: Callable[[str], bytes] | None = None
 
     def __init__(
         self,
@@ -77,10 +82,10 @@ class MessageChannel(ParticipantView):
 
     def _set_up(self, parts: Parts, random: Random) -> None:
         super().__init__(parts)
+        self._random = random
         self.channel_id = parts.channel_id
         self.participant_id = parts.participant_id
         self.profile = parts.profile
-        self.hint_provider: Callable[[str], bytes] | None = None
         frames, delivery = FrameBuilder(parts), Delivery(parts)
         self._sending = Sending(parts, frames, random)
         self._reception = Reception(parts, delivery)
@@ -269,21 +274,24 @@ class MessageChannel(ParticipantView):
         Expired repair requests are reported. With `AfterRequest.ASK_AGAIN`, they are
         also repeated. Source: SDS, "Periodic Incoming Buffer Sweep".
         """
-        return self._swept(self._sweeps.incoming, Call.SWEEP_INCOMING, now_ms)
+        self._at(now_ms)
+        return self._swept(self._sweeps.incoming(now_ms), Call.SWEEP_INCOMING, now_ms)
 
     def sweep_outgoing(self, now_ms: int) -> Step:
         """Broadcast our messages again if they were not acknowledged in time.
 
         Source: SDS, "Periodic Outgoing Buffer Sweep".
         """
-        return self._swept(self._outgoing.sweep, Call.SWEEP_OUTGOING, now_ms)
+        self._at(now_ms)
+        return self._swept(self._outgoing.sweep(now_ms), Call.SWEEP_OUTGOING, now_ms)
 
     def sweep_repairs(self, now_ms: int) -> Step:
         """Broadcast requested messages, unless another participant already sent them.
 
         Source: SDS-R guide, "Incoming Repair Request Buffer Sweep".
         """
-        return self._swept(self._repairer.answer, Call.SWEEP_REPAIRS, now_ms)
+        self._at(now_ms)
+        return self._swept(self._repairer.answer(now_ms), Call.SWEEP_REPAIRS, now_ms)
 
     def sync(self, now_ms: int) -> Step:
         """Return a sync message: a frame with a history and filter, without content.
@@ -294,11 +302,9 @@ class MessageChannel(ParticipantView):
         """
         self._at(now_ms)
         self._ask_for_hints()
-        return self._swept(self._sweeps.sync, Call.SYNC, now_ms)
+        return self._swept(self._sweeps.sync(now_ms), Call.SYNC, now_ms)
 
-    def _swept(self, sweep: Callable[[int], Step], call: Call, now_ms: int) -> Step:
-        self._at(now_ms)
-        step = sweep(now_ms)
+    def _swept(self, step: Step, call: Call, now_ms: int) -> Step:
         self._done(call, now_ms)
         return step
 
@@ -348,7 +354,8 @@ class MessageChannel(ParticipantView):
             profile: The participant's profile; it must fit the snapshot, and the state
                 after the changes (see `snapshot.check_fit`).
             was_off: Whether the first call extends the waits for missing messages,
-                because the process was off. If False, only `resume` extends them.
+                because the process was off, or moves stored times back, because the
+                clock was ahead. If False, only `resume` does so.
 
         Raises:
             SnapshotError: The blob or a change is invalid, a change is missing, or the
@@ -377,8 +384,9 @@ class MessageChannel(ParticipantView):
     def resume(self, now_ms: int) -> None:
         """Extend the waits for missing messages by the time since the last call.
 
-        Use this method only after a `restore` with `was_off=False`, and only if the
-        process was off during this time.
+        If `now_ms` is before the last call, all stored times move back instead. Use
+        this method only after a `restore` with `was_off=False`, and only if the process
+        was off during this time.
         """
         self._uptime.is_resuming = True
         self._at(now_ms)
@@ -395,7 +403,7 @@ class MessageChannel(ParticipantView):
         now_ms = change.now_ms
         match change.call:
             case Call.RESUMED:
-                self._sweeps.resume(now_ms)
+                self._resume(now_ms)
             case Call.SENT:
                 self._sending.repeat(change.value, now_ms)
             case Call.WITHDRAWN:
@@ -424,14 +432,6 @@ class MessageChannel(ParticipantView):
 
     # -- time
 
-    @property
-    def latest_ms(self) -> int:
-        """Time of the latest call or snapshot, Unix ms.
-
-        It is 0 if the participant was restored from a snapshot that lacks this time.
-        """
-        return self._uptime.last_ms or 0
-
     def _done(
         self,
         call: Call,
@@ -450,7 +450,7 @@ class MessageChannel(ParticipantView):
         self._plan()
 
     def _at(self, now_ms: int) -> None:
-        """Begin a call. After a restart, the first call extends the waits.
+        """Begin a call. After a restart, the first call adapts stored times.
 
         Raises:
             TypeError: The time is not an int.
@@ -458,9 +458,24 @@ class MessageChannel(ParticipantView):
         check_time(now_ms)
         if self._uptime.is_resuming:
             self._uptime.is_resuming = False
-            if self._sweeps.resume(now_ms):
+            if self._resume(now_ms):
                 self._done(Call.RESUMED, now_ms)
         self._uptime.last_ms = now_ms
+
+    def _resume(self, now_ms: int) -> bool:
+        """Adapt stored times to the time since the last call before the restart.
+
+        Returns:
+            Whether any time passed, or the clock was set back.
+        """
+        off_ms = self._uptime.off_ms(now_ms)
+        if off_ms > 0:
+            self._sweeps.resume(off_ms, now_ms)
+        elif off_ms < 0:
+            state = snapshot.moved(snapshot.state_of(self._parts), off_ms)
+            parts = snapshot.restored(state, self.profile, self._random)
+            self._set_up(replace(parts, changes=self._changes), self._random)
+        return off_ms != 0
 
     def _plan(self) -> None:
         self.next_deadline_ms = int(

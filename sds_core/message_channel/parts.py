@@ -29,8 +29,11 @@ class Uptime:
         self.is_resuming = False
 
     def off_ms(self, now_ms: int) -> int:
-        """Return the time since the last call, ms; 0 if `last_ms` is None."""
-        return 0 if self.last_ms is None else max(0, now_ms - self.last_ms)
+        """Return the time since the last call, ms; 0 if `last_ms` is None.
+
+        The time is negative if the clock was ahead at the last call.
+        """
+        return 0 if self.last_ms is None else now_ms - self.last_ms
 
 
 @dataclass(frozen=True, slots=True)

@@ -208,6 +208,49 @@ def restored(state: State, profile: Profile, random: Random) -> Parts:
     return parts
 
 
+def moved(state: State, by_ms: int) -> State:
+    """Return a state whose times are later by `by_ms`, which may be negative.
+
+    `last_ms` does not change, because each call sets it.
+    """
+
+    def move(time_ms: int | None) -> int | None:
+        return None if time_ms is None else time_ms + by_ms
+
+    replace = msgspec.structs.replace
+    return replace(
+        state,
+        started_ms=state.started_ms + by_ms,
+        outgoing=[
+            replace(one, sent_ms=one.sent_ms + by_ms, retry_ms=move(one.retry_ms))
+            for one in state.outgoing
+        ],
+        waiting=[
+            replace(one, arrived_ms=one.arrived_ms + by_ms) for one in state.waiting
+        ],
+        missing=[one._replace(since_ms=one.since_ms + by_ms) for one in state.missing],
+        circles_due_ms=move(state.circles_due_ms),
+        requests=[
+            (entry, t_req_ms + by_ms, move(held_until_ms))
+            for entry, t_req_ms, held_until_ms in state.requests
+        ],
+        responses={
+            message_id: t_resp_ms + by_ms
+            for message_id, t_resp_ms in state.responses.items()
+        },
+        retained={
+            message_id: stored._replace(stored_ms=stored.stored_ms + by_ms)
+            for message_id, stored in state.retained.items()
+        },
+        next_sync_ms=state.next_sync_ms + by_ms,
+        participants={
+            sender_id: last_frame_ms + by_ms
+            for sender_id, last_frame_ms in state.participants.items()
+        },
+        own_frame_ms=move(state.own_frame_ms),
+    )
+
+
 def _received(state: State) -> int:
     """Return the number of messages that the participant received.
 

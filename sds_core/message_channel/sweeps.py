@@ -67,14 +67,7 @@ class Sweeps(Behaviour):
             [SyncSent(message_id), *requested_events(requested, message_id)],
         )
 
-    def resume(self, now_ms: int) -> bool:
-        """Extend waits by the time that passed since the last call before the restart.
-
-        Returns:
-            Whether any time passed.
-        """
-        off_ms = self._uptime.off_ms(now_ms)
-        if off_ms:
-            self._incoming.put_off(off_ms)
-            self._repairer.requests.resume(now_ms)
-        return off_ms > 0
+    def resume(self, off_ms: int, now_ms: int) -> None:
+        """Extend waits by the time for which the process was off."""
+        self._incoming.put_off(off_ms)
+        self._repairer.requests.resume(now_ms)

@@ -314,7 +314,10 @@ def test_time_off_ends_at_the_start() -> None:
     assert (change.call, change.now_ms) == (Call.RESUMED, now_ms + 60_000)
 
 
-def test_participant_whose_clock_was_ahead_retries_after_a_restart() -> None:
+@pytest.mark.parametrize("clock_ms", [None, unix_ms])
+def test_participant_whose_clock_was_ahead_retries_after_a_restart(
+    clock_ms: Callable[[], int] | None,
+) -> None:
     """It does not wait until the clock reaches the stored time again."""
     ahead_ms = unix_ms() + 3_600_000
     profile = replace(SLOW, retry_unacknowledged_ms=100)
@@ -331,7 +334,7 @@ def test_participant_whose_clock_was_ahead_retries_after_a_restart() -> None:
         sent.append(one)
 
     async def run() -> None:
-        async with ChannelDriver(channel, broadcast=broadcast):
+        async with ChannelDriver(channel, broadcast=broadcast, clock_ms=clock_ms):
             await until(lambda: len(sent) > 1)
 
     asyncio.run(run())

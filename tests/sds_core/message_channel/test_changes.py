@@ -43,6 +43,7 @@ from tests.support.participants import (
 
 FRAMES = FrameFactory(CHANNEL)
 HINT = b"\x01" * 32
+OFF_MS = (60 * MINUTE, -60 * MINUTE)
 
 
 def recorded(profile: Profile = SPEC) -> Recorded:
@@ -202,9 +203,11 @@ class TestRecords:
 
 
 class TestPauses:
-    """Time for "lost" does not run while the participant is off."""
+    """Time for "lost" does not run while the participant is off.
 
-    OFF_MS = 60 * MINUTE
+    Nor if the clock was ahead before, so that it is set back meanwhile.
+    """
+
     PROFILE = replace(SPEC, lost_after_ms=2 * MINUTE, t_min_ms=1, t_max_ms=MINUTE)
 
     def missing(self) -> Recorded:
@@ -227,46 +230,51 @@ class TestPauses:
         """Whether the message is given up."""
         return bool(of_type(channel.advance(now_ms).events, IrretrievablyLost))
 
+    @pytest.mark.parametrize("off_ms", OFF_MS)
     @pytest.mark.parametrize("has_snapshot", [False, True])
     def test_end_after_the_pause_keeps_the_time_left(
-        self, *, has_snapshot: bool
+        self, *, has_snapshot: bool, off_ms: int
     ) -> None:
         """The first call may have no other effect; the record of it has the pause."""
         one = self.again(self.missing(), has_snapshot=has_snapshot)
-        on_ms = START_MS + MINUTE + self.OFF_MS
+        on_ms = START_MS + MINUTE + off_ms
         value = value_of(FRAMES.content("late", "bob", history=[("x", "bob")]))
         one.channel.receive(value, on_ms)
         one.assert_whole()
         one.channel.send(b"hi", on_ms + SECOND)
         one.assert_whole()
-        for end_ms in (on_ms + SECOND, on_ms + SECOND + self.OFF_MS):
+        for end_ms in (on_ms + SECOND, on_ms + SECOND + off_ms):
             again = one.restored()
             assert not self.lost_at(again, end_ms)
             assert not self.lost_at(again, end_ms + MINUTE - SECOND - 1)
             assert self.lost_at(again, end_ms + MINUTE - SECOND)
 
+    @pytest.mark.parametrize("off_ms", OFF_MS)
     @pytest.mark.parametrize("has_snapshot", [False, True])
-    def test_several_pauses_are_left_out(self, *, has_snapshot: bool) -> None:
+    def test_several_pauses_are_left_out(
+        self, *, has_snapshot: bool, off_ms: int
+    ) -> None:
         """Each as if it had not been."""
         one = self.missing()
         now_ms = START_MS + MINUTE
         for _ in range(3):
-            now_ms += self.OFF_MS
+            now_ms += off_ms
             one = self.again(one, has_snapshot=has_snapshot)
             one.channel.send(b"hi", now_ms)
             one.assert_whole()
         one = self.again(one, has_snapshot=has_snapshot)
-        now_ms += self.OFF_MS
+        now_ms += off_ms
         assert not self.lost_at(one.channel, now_ms)
         assert not self.lost_at(one.channel, now_ms + MINUTE - 1)
         assert self.lost_at(one.channel, now_ms + MINUTE)
         one.assert_whole()
 
-    def test_end_before_the_first_call_keeps_the_whole_pause(self) -> None:
+    @pytest.mark.parametrize("off_ms", OFF_MS)
+    def test_end_before_the_first_call_keeps_the_whole_pause(self, off_ms: int) -> None:
         """Two restarts without a call between them are one."""
         one = self.again(self.missing(), has_snapshot=True)
         one = self.again(one, has_snapshot=True)
-        on_ms = START_MS + MINUTE + self.OFF_MS
+        on_ms = START_MS + MINUTE + off_ms
         assert not self.lost_at(one.channel, on_ms)
         assert not self.lost_at(one.channel, on_ms + MINUTE - 1)
         assert self.lost_at(one.channel, on_ms + MINUTE)

@@ -183,6 +183,15 @@ class TestHintProvider:
         receive(bob, FRAMES.content("m", "alice"))
         assert self.hints(bob) == {"m": b""}
 
+    def test_provider_stays_if_the_clock_was_ahead_before_a_restart(self) -> None:
+        """The application sets it before the first call."""
+        before = participant("bob")
+        receive(before, FRAMES.content("m", "alice"))
+        bob = MessageChannel.restore(before.snapshot(), random=Random(1), profile=SPEC)
+        bob.hint_provider = lambda _: b"hint"
+        bob.advance(START_MS - 1)
+        assert self.hints(bob) == {"m": b"hint"}
+
     def test_changes_have_the_hints(self) -> None:
         """A restart needs no provider for what was sent before."""
         bob = participant("bob")

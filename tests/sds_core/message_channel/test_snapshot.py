@@ -47,8 +47,8 @@ from tests.support.participants import (
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "snapshots"
 
-Call = tuple[int, Callable[[MessageChannel], Step]]
-"""Time since the start, ms, and what is called then."""
+Call = tuple[int, Callable[[MessageChannel, int], Step]]
+"""Time since the start, ms, and what is called then; it gets this time as Unix ms."""
 
 SMALL = {"bloom": BloomParameters(40, 0.01), "bloom_kept_ids": 3}
 PROFILES = {
@@ -90,67 +90,79 @@ def restored(
 def script(profile: Profile) -> list[Call]:
     """Calls that leave nothing out, in order of time."""
     frames = FrameFactory(CHANNEL, profile.dialect)
-    now_ms = START_MS // profile.lamport_unit_ms
+    start = START_MS // profile.lamport_unit_ms
 
     def send(at: int, message_id: str) -> Call:
-        return at, lambda one: one.send(b"hi", START_MS + at, message_id=message_id)
+        return at, lambda one, now_ms: one.send(b"hi", now_ms, message_id=message_id)
 
     def content(
         at: int, message_id: str, lamport: int, *history: tuple[str, str]
     ) -> Call:
         frame = frames.content(message_id, "bob", lamport, history=history)
-        return at, lambda one: one.receive(
-            value_of(frame), START_MS + at, retrieval_hint=message_id.encode()
+        return at, lambda one, now_ms: one.receive(
+            value_of(frame), now_ms, retrieval_hint=message_id.encode()
         )
 
     def sync(at: int, sender: str, *history: str, **more: list[str]) -> Call:
         requests = [(one, "alice") for one in more.get("requests", ())]
         frame = frames.sync(
-            sender, now_ms, history=history, holds=None, requests=requests
+            sender, start, history=history, holds=None, requests=requests
         )
-        return at, lambda one: one.receive(value_of(frame), START_MS + at)
+        return at, lambda one, now_ms: one.receive(value_of(frame), now_ms)
 
     def advance(at: int) -> Call:
-        return at, lambda one: one.advance(START_MS + at)
+        return at, lambda one, now_ms: one.advance(now_ms)
 
     return [
         send(0, "a"),
-        content(100, "late", now_ms + 3, ("cause", "bob"), ("gone", "carol")),
-        content(150, "later", now_ms + 4, ("late", "bob")),
+        content(100, "late", start + 3, ("cause", "bob"), ("gone", "carol")),
+        content(150, "later", start + 4, ("late", "bob")),
         send(200, "b"),
         sync(300, "carol", "gone", requests=["a"]),
         advance(20_000),
-        content(25_000, "cause", now_ms + 1),
+        content(25_000, "cause", start + 1),
         send(26_000, "c"),
         advance(31_000),
         sync(40_000, "dave", "a", requests=["a", "b", "cause"]),
-        content(45_000, "x", now_ms + 10**9, ("cycle", "bob")),
-        content(45_100, "cycle", now_ms + 9, ("x", "bob")),
+        content(45_000, "x", start + 10**9, ("cycle", "bob")),
+        content(45_100, "cycle", start + 9, ("x", "bob")),
         advance(62_000),
         send(62_100, "d"),
-        content(63_000, "gone", now_ms + 2),
+        content(63_000, "gone", start + 2),
         advance(95_000),
         advance(120_000),
         send(120_100, "e"),
         advance(200_000),
-        (200_001, lambda one: one.sync(START_MS + 200_001)),
-        (200_002, lambda one: one.send_ephemeral(b"bye", START_MS + 200_002)),
+        (200_001, lambda one, now_ms: one.sync(now_ms)),
+        content(200_002, "y", start + 5),
+        (200_003, lambda one, now_ms: one.send_ephemeral(b"bye", now_ms)),
     ]
 
 
-def told_by(profile: Profile, restarts: Callable[[int], bool]) -> list[object]:
-    """All that a participant says, restarted before the calls that `restarts` names."""
+def told_by(
+    profile: Profile, restarts: Callable[[int], bool], *, ahead_ms: int = 0
+) -> list[object]:
+    """All that a participant says, restarted before the calls that `restarts` names.
+
+    Before each restart, the clock is ahead by `ahead_ms`.
+    """
     random = Random("the same draws")
+    numbers = range(len(script(profile)))
+    set_by_ms = ahead_ms * sum(map(restarts, numbers))
+    start_ms = START_MS + set_by_ms
     channel = MessageChannel(
-        CHANNEL, "alice", now_ms=START_MS, random=random, profile=profile
+        CHANNEL, "alice", now_ms=start_ms, random=random, profile=profile
     )
     told: list[object] = []
     for number, (at, call) in enumerate(script(profile)):
         if restarts(number):
-            channel = restored(channel, random, profile, now_ms=START_MS + at)
-        step = call(channel)
+            channel = restored(
+                channel, random, profile, now_ms=START_MS + set_by_ms + at
+            )
+            set_by_ms -= ahead_ms
+        step = call(channel, START_MS + set_by_ms + at)
         told.append((list(step.broadcasts), list(step.events)))
-        told.append(channel.next_deadline_ms)
+        told.append(channel.next_deadline_ms - set_by_ms)
     return [*told, channel.snapshot(START_MS + at)]
 
 
@@ -161,6 +173,21 @@ def test_restart_at_any_call_changes_nothing(profile: Profile) -> None:
     for restart in range(len(script(profile))):
         assert told_by(profile, restart.__eq__) == expected
     assert told_by(profile, lambda _: True) == expected
+
+
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
+def test_clock_that_was_ahead_before_a_restart_changes_no_wait(
+    profile: Profile,
+) -> None:
+    """The stored times move back, so that no wait is longer or shorter."""
+    # All Lamport timestamps and clocks of the test are within one unit.
+    profile = replace(profile, lamport_unit_ms=10**9, lamport_max_ahead_ms=2 * 10**18)
+    expected = told_by(profile, lambda _: False)
+    # The last call sends an ephemeral message, which needs no stored time.
+    last = len(script(profile)) - 1
+    for restart in range(last):
+        assert told_by(profile, restart.__eq__, ahead_ms=10 * MINUTE) == expected
+    assert told_by(profile, last.__gt__, ahead_ms=10 * MINUTE) == expected
 
 
 def test_views_are_the_same_after_a_restart() -> None:
