@@ -12,14 +12,10 @@ class SteadyClock:
 
     If the system's clock is set back, this clock runs at half its speed until the
     system's clock has caught up with it.
-
-    Args:
-        least_ms: Earliest time of this clock, Unix ms. If a participant or a channel
-            was stored, pass its latest time, which may be in the future.
     """
 
-    def __init__(self, least_ms: int = 0) -> None:
-        self._last_ms = least_ms
+    def __init__(self) -> None:
+        self._last_ms = 0
         self._last_ns = time.monotonic_ns()
 
     def __call__(self) -> int:

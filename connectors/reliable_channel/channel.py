@@ -128,7 +128,6 @@ async def create_reliable_channel(
         )
         machine = StoredChannel.open(storage, create, restore)
         unconfirmed = machine.unconfirmed
-        clock = now_ms or SteadyClock(machine.core.latest_ms)
         machine.apply(Restarted(options), clock(), while_emitting=True)
     channel = ReliableChannel(
         waku_node, machine, content_topic, clock, unconfirmed, node_timeout_s

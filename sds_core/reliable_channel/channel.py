@@ -53,7 +53,8 @@ class ReliableChannelCore:
     """One participant of a reliable channel.
 
     Times are Unix ms. If an input has an earlier time than the previous input, the
-    previous input's time is used.
+    previous input's time is used. Only `Restarted` may set the time back, because the
+    clock was ahead before the restart; all stored times then move back too.
 
     Args:
         channel_id: Id of the channel, the same for all participants.
@@ -218,6 +219,8 @@ class ReliableChannelCore:
                 raise NotStarted(self.channel_id)
             if event.message_id:
                 self._sending.check_id(event.message_id)
+        if isinstance(event, Restarted) and now_ms < self._now_ms:
+            self._set_back(self._now_ms - now_ms)
         self._now_ms = now_ms = max(now_ms, self._now_ms)
         self._tape.replay(ciphertexts)
         out = Output()
@@ -397,6 +400,17 @@ class ReliableChannelCore:
             self._fetching.make_due(missing, now_ms, out)
 
     # -- inputs
+
+    def _set_back(self, by_ms: int) -> None:
+        """Move the times back that neither `Restarted` nor `Start` sets.
+
+        The participant moves its own times.
+        """
+        self._now_ms -= by_ms
+        self._budget.set_back(by_ms)
+        self._intake.processed_ms -= by_ms
+        self._sending.retries.set_back(by_ms)
+        self._fetching.forget_times()
 
     def _stop(self) -> None:
         self._driver.stop()

@@ -165,6 +165,17 @@ class Fetching:
             self.state.connect_number = None
             self._on_connect.failed()
 
+    def forget_times(self) -> None:
+        """Forget when queries were made, because the clock was ahead before a restart.
+
+        The next query on connect covers its longest period, because nobody knows how
+        far the previous query's period really reached.
+        """
+        state = msgspec.structs.replace(
+            self.state, asked_ms={}, on_connect=QueryState()
+        )
+        self.restore(state)
+
     def restore(self, state: FetchingState) -> None:
         """Continue with the state of a snapshot."""
         self.state = state

@@ -116,6 +116,9 @@ class Advance(_Input, frozen=True):
 class Restarted(_Input, frozen=True):
     """The process ended without `Stop`. A new process resumes the stored channel.
 
+    If the time of this input is before the previous input's, the clock was ahead before
+    the restart, and all stored times move back.
+
     Attributes:
         options: Options that apply from this input on. If None, the options that were
             given to `ReliableChannelCore.restore` apply. A replay of later inputs needs

@@ -59,6 +59,7 @@ class _Entry(msgspec.Struct, array_like=True, frozen=True):
     Attributes:
         while_emitting: Whether the application still had to receive events of earlier
             inputs.
+        may_set_back: Whether `Restarted` may set the channel's time back.
     """
 
     event: Input
@@ -66,6 +67,9 @@ class _Entry(msgspec.Struct, array_like=True, frozen=True):
     ciphertexts: list[bytes]
     # An entry that was stored by a release before 1.1.0 lacks this value.
     while_emitting: bool = False
+    # An entry that was stored by a release that never set the time back lacks this
+    # value.
+    may_set_back: bool = False
 
 
 _decoder = msgspec.msgpack.Decoder(_Entry)
@@ -125,9 +129,10 @@ class StoredChannel:
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 detail = f"an entry of the journal cannot be read: {error}"
                 raise StateError(detail) from error
-            output = core.apply(
-                entry.event, entry.now_ms, ciphertexts=entry.ciphertexts
-            )
+            now_ms = entry.now_ms
+            if not entry.may_set_back:
+                now_ms = max(now_ms, core.latest_ms)
+            output = core.apply(entry.event, now_ms, ciphertexts=entry.ciphertexts)
             earlier = unconfirmed if entry.while_emitting else []
             unconfirmed = earlier + output.events
         self = cls(core, storage, entries)
@@ -164,7 +169,7 @@ class StoredChannel:
         # `Restarted` may change the options, and a replay of later inputs needs them.
         self._is_due |= isinstance(event, Restarted)
         entry = msgspec.msgpack.encode(
-            _Entry(event, now_ms, output.ciphertexts, while_emitting)
+            _Entry(event, now_ms, output.ciphertexts, while_emitting, may_set_back=True)
         )
         self._storage.append(entry)
         self._entries += 1

@@ -78,6 +78,9 @@ class Budget:
         """Return when waiting messages may next be sent, Unix ms; inf if never."""
         return inf
 
+    def set_back(self, by_ms: int) -> None:
+        """Move stored times back, because the clock was ahead before a restart."""
+
     def state(self) -> bytes:
         """Return the state as bytes, which `restore` of the same class reads."""
         return b""
@@ -123,26 +126,19 @@ class RateLimitOptions:
 class RateLimit(Budget):
     """Limits the messages of all channels of one RLN member to the member's budget.
 
-    Times are Unix ms and never decrease while the process runs. If the latest restored
-    time is more than an epoch in the future, a clock was wrong. In this case, all times
-    in the future count as now.
+    Times are Unix ms and never decrease, except after `set_back`.
     """
 
     def __init__(self, options: RateLimitOptions) -> None:
         self._options = options
-        # Times of the messages in the window. The times are ascending, unless the clock
-        # was set back while the process was stopped.
+        # Times of the messages in the window, ascending.
         self._times_ms: deque[int] = deque()
 
     def used(self, now_ms: int) -> int:
         """Return the number of messages that were sent in the current window."""
-        epoch_ms = self._options.epoch_ms
         times = self._times_ms
         while times and self._freed_ms(times[0]) <= now_ms:
             times.popleft()
-        if times and times[-1] > now_ms + epoch_ms:
-            times = deque(min(time_ms, now_ms) for time_ms in times)
-            self._times_ms = times
         return len(times)
 
     def allows(self, urgency: Urgency, now_ms: int) -> bool:
@@ -180,6 +176,10 @@ class RateLimit(Budget):
         approached = self._options.approached_messages
         limit = next((one for one in (budget, approached) if used >= one), used)
         return self._freed_ms(self._times_ms[used - limit])
+
+    def set_back(self, by_ms: int) -> None:
+        """See `Budget`."""
+        self._times_ms = deque(time_ms - by_ms for time_ms in self._times_ms)
 
     def state(self) -> bytes:
         """Return the state as bytes, which `restore` reads."""

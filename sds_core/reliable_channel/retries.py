@@ -108,6 +108,13 @@ class Retries:
                 to_send.append(sds_id)
         return to_send, exhausted
 
+    def set_back(self, by_ms: int) -> None:
+        """Move all retries back, because the clock was ahead before a restart."""
+        for retry in self._retries.values():
+            if retry.due_ms is not None:
+                retry.due_ms -= by_ms
+        self.restore(self._retries)
+
     def state(self) -> dict[str, Retry]:
         """Return the retry state of each message by id, for a snapshot."""
         return self._retries

@@ -26,14 +26,3 @@ def test_clock_that_is_ahead_is_caught_up_with(monkeypatch: pytest.MonkeyPatch) 
     assert clock() == 1_001_050
     wall_ms = 2_000_000
     assert clock() == 2_000_000
-
-
-def test_clock_begins_at_a_stored_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The clock of the process that stored it may have been ahead."""
-    passed_ms = 0
-    monkeypatch.setattr(time, "time_ns", lambda: 1_000_000 * 1_000_000)
-    monkeypatch.setattr(time, "monotonic_ns", lambda: passed_ms * 1_000_000)
-    clock = SteadyClock(3_000_000)
-    passed_ms = 10
-    assert clock() == 3_000_005
-    assert SteadyClock(5)() == 1_000_000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -185,7 +185,10 @@ def test_reply_that_cannot_be_stored_ends_the_start() -> None:
     asyncio.run(run())
 
 
-def test_channel_whose_clock_was_ahead_goes_on_after_a_restart() -> None:
+@pytest.mark.parametrize("clock_ms", [None, unix_ms])
+def test_channel_whose_clock_was_ahead_goes_on_after_a_restart(
+    clock_ms: Callable[[], int] | None,
+) -> None:
     """It does not wait until the clock reaches the stored time again."""
 
     async def live() -> None:
@@ -193,7 +196,7 @@ def test_channel_whose_clock_was_ahead_goes_on_after_a_restart() -> None:
         alice = await create_reliable_channel(node, CHANNEL, "alice", TOPIC, OPTIONS)
         for texts, clock in (
             ([b"tea"], lambda: unix_ms() + 3_600_000),
-            ([b"milk", b"sugar"], None),
+            ([b"milk", b"sugar"], clock_ms),
         ):
             bob = await create_reliable_channel(
                 node, CHANNEL, "bob", TOPIC, OPTIONS, storage=disk, now_ms=clock

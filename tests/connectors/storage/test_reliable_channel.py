@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
+import msgspec
 import pytest
 
 from connectors.reliable_channel import create_reliable_channel
@@ -178,6 +179,46 @@ def test_options_of_each_restart_are_replayed(tmp_path: Path) -> None:
     storage.close()
     storage, third = opened(path)
     assert third.core.snapshot() == again.core.snapshot()
+    storage.close()
+
+
+AFTER_RESTART = (
+    Restarted(LIMITED),
+    ConnectionChanged(True, True),
+    Start(),
+    Send(bytes(900)),
+)
+
+
+def test_clock_that_is_set_back_at_a_restart_is_replayed(tmp_path: Path) -> None:
+    """To its very times."""
+    path = tmp_path / "alice.sqlite"
+    storage, stored = opened(path)
+    live(stored, Random(1), 50)
+    storage.close()
+    storage, again = opened(path)
+    for one in AFTER_RESTART:
+        again.apply(one, START_MS - MINUTE, while_emitting=True)
+    assert again.core.latest_ms == START_MS - MINUTE
+    storage.close()
+    storage, third = opened(path)
+    assert third.core.snapshot() == again.core.snapshot()
+    storage.close()
+
+
+def test_journal_of_an_older_release_sets_no_time_back(tmp_path: Path) -> None:
+    """Time stood still there, and ids of messages depend on the time."""
+    path = tmp_path / "alice.sqlite"
+    storage, stored = opened(path)
+    live(stored, Random(1), 50)
+    core = stored.core
+    for one in AFTER_RESTART:
+        output = core.apply(one, core.latest_ms)
+        entry = (one, START_MS - MINUTE, output.ciphertexts, True)
+        storage.append(msgspec.msgpack.encode(entry))
+    storage.close()
+    storage, again = opened(path)
+    assert again.core.snapshot() == core.snapshot()
     storage.close()
 
 

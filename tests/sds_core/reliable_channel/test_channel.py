@@ -570,6 +570,29 @@ def test_restart_sends_again_what_was_under_way() -> None:
     assert again.number > dispatch.number
 
 
+@pytest.mark.rule("rc-retry-interval")
+def test_clock_that_was_ahead_before_a_restart_delays_nothing() -> None:
+    """What is sent, sent again and received has the right time."""
+    alice = started(options=NO_SYNC, has_store=True)
+    (first,) = alice.apply(Send(b"tea"), START_MS).dispatches
+    alice.apply(Dispatched(first.number), START_MS)
+    alice.apply(Arrived(WakuMessage(frame_of(CHANNEL, "bob"), TOPIC)), START_MS)
+    now_ms = START_MS - 60 * MINUTE
+    alice.apply(Restarted(), now_ms)
+    alice.apply(Start(), now_ms)
+    alice.apply(ONLINE, now_ms)
+    arrived = Arrived(WakuMessage(frame_of(CHANNEL), TOPIC))
+    alice.apply(arrived, now_ms)
+    due_ms = now_ms + NO_SYNC.process_task_min_elapse_ms
+    assert alice.next_deadline_ms == due_ms
+    assert only(alice.apply(Advance(), due_ms), MessageReceived).payload == b"tea"
+    retry_ms = now_ms + NO_SYNC.retry_interval_ms
+    assert alice.next_deadline_ms <= retry_ms
+    (retry,) = alice.apply(Advance(), retry_ms).dispatches
+    assert retry.message.payload == first.message.payload
+    assert retry.message.timestamp_ns == retry_ms * 1_000_000
+
+
 @pytest.mark.rule("rc-seg-partial", "rc-seg-timeout")
 def test_incomplete_payload_survives_a_restart() -> None:
     """Its wait begins anew: no segment could come while the process was away."""

@@ -217,6 +217,25 @@ def test_query_names_at_most_so_many_and_takes_turns() -> None:
     assert asked(hints) == [[0, 1], [2, 3], [0, 1]]
 
 
+@pytest.mark.rule("rc-limit-1a", "rc-limit-1c")
+def test_messages_take_turns_if_the_clock_was_ahead_before_a_restart() -> None:
+    """Those that were asked for then count as never asked for."""
+    options = replace(NO_QUERY, limits=Limits(hashes_per_query=1))
+    bob = started("bob", options, has_store=True)
+    missing(bob, 3)
+    run_to(bob, START_MS + FREQUENCY_MS)
+    now_ms = START_MS - 60 * MINUTE
+    for one in (Restarted(), Start(), CONNECTED):
+        bob.apply(one, now_ms)
+    queried = []
+    for _ in range(3):
+        now_ms += FREQUENCY_MS
+        (query,) = [one for out in run_to(bob, now_ms) for one in out.queries]
+        queried += query.hashes
+        bob.apply(StoreAnswered(query.number, []), now_ms)
+    assert sorted(queried) == [b"%032d" % index for index in range(3)]
+
+
 @pytest.mark.rule("rc-limit-1a")
 def test_query_names_the_hints_of_whole_messages() -> None:
     """One that has more than fit into a query alone is asked for with its newest."""
@@ -351,6 +370,20 @@ def test_store_that_becomes_available_is_queried() -> None:
     bob.apply(StoreAnswered(query.number, []), START_MS + SECOND)
     bob.apply(NO_STORE, START_MS + MINUTE)
     assert len(bob.apply(CONNECTED, START_MS + MINUTE).queries) == 1
+
+
+@pytest.mark.rule("rc-connect")
+def test_whole_period_is_queried_if_the_clock_was_ahead_before_a_restart() -> None:
+    """How far the last query reached is not known."""
+    bob = started("bob", QUERYING)
+    (query,) = bob.apply(CONNECTED, START_MS).queries
+    bob.apply(StoreAnswered(query.number, []), START_MS)
+    now_ms = START_MS - MINUTE
+    bob.apply(Restarted(), now_ms)
+    bob.apply(Start(), now_ms)
+    (again,) = bob.apply(CONNECTED, now_ms).queries
+    assert again.end_ms == now_ms
+    assert again.end_ms - again.start_ms == QUERYING.query_on_connect_range_ms
 
 
 @pytest.mark.rule("rc-connect-option")

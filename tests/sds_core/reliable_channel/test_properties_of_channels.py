@@ -109,7 +109,9 @@ inputs: st.SearchStrategy[Input] = st.one_of(
     st.builds(StoreFailed, numbers),
     st.builds(ConnectionChanged, st.booleans(), st.booleans()),
 )
-steps = st.lists(st.tuples(inputs, st.integers(0, 400_000)), min_size=1, max_size=60)
+# Only `Restarted` sets the time back.
+waits_ms = st.integers(-200_000, 400_000)
+steps = st.lists(st.tuples(inputs, waits_ms), min_size=1, max_size=60)
 
 
 @settings(max_examples=150)

@@ -21,8 +21,10 @@ from sds_core.reliable_channel import (
     RateLimitOptions,
     RateLimitReached,
     ReliableChannelCore,
+    Restarted,
     Send,
     SendEphemeral,
+    Start,
     Window,
 )
 from sds_core.reliable_channel.events import DropReason
@@ -33,6 +35,7 @@ from sds_core.reliable_channel.tape import TapedEncryption
 from tests.support.frames import MINUTE, START_MS
 from tests.support.properties import CAREFUL
 from tests.support.reliable_channel import (
+    ONLINE,
     OPTIONS,
     SMALL_SEGMENTS,
     emitted,
@@ -142,6 +145,19 @@ def test_a_message_waits_for_its_epoch_to_the_millisecond() -> None:
     next_ms = EPOCH_BEGIN_MS + TEN.epoch_ms
     assert alice.apply(Advance(), next_ms - 1).dispatches == []
     assert alice.next_deadline_ms <= next_ms
+    assert len(alice.apply(Advance(), next_ms).dispatches) == 1
+
+
+@pytest.mark.rule("rc-rate-queued")
+def test_a_clock_that_was_ahead_before_a_restart_renews_no_budget() -> None:
+    """Nor does a message wait until the clock is there again."""
+    alice = after(started(options=LIMITED), 10)
+    now_ms = START_MS - 60 * MINUTE
+    for one in (Restarted(), Start(), ONLINE):
+        alice.apply(one, now_ms)
+    assert alice.apply(Send(b"waits"), now_ms).dispatches == []
+    next_ms = EPOCH_BEGIN_MS - 60 * MINUTE + TEN.epoch_ms
+    assert alice.apply(Advance(), next_ms - 1).dispatches == []
     assert len(alice.apply(Advance(), next_ms).dispatches) == 1
 
 
