@@ -151,8 +151,8 @@ def _observer_of(
         if stored[name] != value:
             message = (
                 f"checkpoint {checkpoint} was begun with {name} = {stored[name]}, but "
-                f"[observer] sets {name} = {value}: use another --checkpoint, or set "
-                f"{name} = {stored[name]}"
+                f"[observer] sets {name} = {value}: use another --checkpoint, or omit "
+                f"{name} from [observer]"
             )
             raise CheckpointMismatch(message)
     return stored

@@ -116,6 +116,9 @@ def test_repair_times_that_an_older_release_allowed_continue(
     path = own_files(tmp_path) / "job.json"
     text = path.read_text()
     path.write_text(text.replace('"t_min_ms":30000', f'"t_min_ms":{t_min_ms}'))
+    # A table with the stored value would be refused.
+    with pytest.raises(CheckpointMismatch, match=r"omit t_min_ms from \[observer\]$"):
+        start(tmp_path, t_min_ms=30_000)
     assert start(tmp_path).observer["t_min_ms"] == t_min_ms
 
 
