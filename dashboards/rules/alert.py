@@ -36,9 +36,13 @@ class Subject(enum.Enum):
     MIRROR = "Mirrors"
 
 
-_PATHS = {Subject.CHANNEL: "channel", Subject.GROUP: "views/mvds/one"}
-"""Subject -> path of the page about one channel or group, relative to the status page's
-URL. Alerts on these subjects have the label ``channel``."""
+_PATHS = {
+    Subject.CHANNEL: ("channel", ""),
+    Subject.GROUP: ("views/mvds/one", "views/mvds"),
+}
+"""Subject -> paths of the page about one channel or group, and of the page about all,
+relative to the status page's URL. Alerts on these subjects have the label ``channel``.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,16 +96,16 @@ class Alert:
             return {"runbook_url": runbook, "dashboard_url": dashboard}
         # If no monitor ever ran, the alert has no label `job`.
         dashboard += "{{ with $labels.job }}?var-job={{ . | urlquery }}{{ end }}"
-        path = _PATHS.get(self.subject)
-        if path is None:
+        if self.subject not in _PATHS:
             return {"runbook_url": runbook, "dashboard_url": dashboard}
+        path, path_of_all = _PATHS[self.subject]
         channel = "{{ $labels.channel | urlquery }}"
         # The channel `other` is the sum of all channels beyond the label limit, and has
         # no page.
-        if_not_other = '{{ if ne $labels.channel "other" }}%s{{ end }}'
-        page = if_not_other % f"{path}?id={channel}"
+        if_not_other = '{{ if ne $labels.channel "other" }}%s{{ else }}%s{{ end }}'
+        page = if_not_other % (f"{path}?id={channel}", path_of_all)
         return {
-            "runbook_url": runbook + if_not_other % f"?channel={channel}",
+            "runbook_url": runbook + if_not_other % (f"?channel={channel}", ""),
             "dashboard_url": f"{dashboard}&var-channel={channel}",
             "page_url": f"{links.monitor_url}/{page}",
         }

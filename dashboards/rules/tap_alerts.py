@@ -14,6 +14,9 @@ from dashboards.rules.recording import BLIND
 
 _alert = partial(Alert, subject=Subject.TAP, dashboard=MONITOR)
 
+_IF_OTHER = '{{ if eq $labels.observer "other" }}%s{{ else }}%s{{ end }}'
+"""Template with two texts: one for all taps without a label, and one for a tap."""
+
 
 def tap_alerts(pace: Pace) -> Iterator[Alert]:
     """Yield the alerts on blind channels and on taps."""
@@ -62,9 +65,10 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
         f"{latest('sds_tap_clock_offset_seconds')} > {at.TAP_CLOCK_SECONDS:g}\n"
         f"or {latest('sds_tap_clock_offset_seconds')} < -{at.TAP_CLOCK_SECONDS:g}",
         "The clock of a tap is wrong.",
-        "The clock of tap {{ $labels.observer }} is {{ $value | humanizeDuration }} "
-        "ahead of Kafka's clock. A negative time means that the tap's clock is "
-        "behind.",
+        "The clock of "
+        + _IF_OTHER % ("a tap without a label", "tap {{ $labels.observer }}")
+        + " is {{ $value | humanizeDuration }} ahead of Kafka's clock. A negative time "
+        "means that the tap's clock is behind.",
         at.TAP_CLOCK_FOR,
     )
     window = pace(at.TAP_MISSING_WINDOW)
@@ -77,6 +81,8 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
         # SdsTapBlind or MvdsTapBlind fires instead.
         f"unless ignoring (observer) max_over_time({BLIND}[{window}]) > 0",
         "One of several taps lost records.",
-        'Tap {{ $labels.observer }}: {{ printf "%.0f" $value }} sequence number(s) '
+        _IF_OTHER
+        % ("All taps without a label", "Tap {{ $labels.observer }}")
+        + ': {{ printf "%.0f" $value }} sequence number(s) '
         f"missing in the last {LIFE(at.TAP_MISSING_WINDOW)}.",
     )
