@@ -41,7 +41,8 @@ class PageQuery:
     """Selects a page of a list.
 
     Attributes:
-        limit: Maximum number of entries; values above 1,000 count as 1,000.
+        limit: Maximum number of entries; values above 1,000 count as 1,000. If it is 0,
+            the answer has no entries, and `next` is null.
         after: Value of `next` in the previous page.
     """
 
