@@ -88,7 +88,7 @@ class Chaos(msgspec.Struct, tag_field="command", tag="make chaos"):
         return run, f"{self.minutes:g} min", size, f"{self.differences} differences"
 
 
-class Fuzz(msgspec.Struct, tag_field="command", tag="make fuzz"):
+class Fuzz(msgspec.Struct, tag_field="command", tag="make fuzz", omit_defaults=True):
     """Figures of a run of `make fuzz`.
 
     Attributes:
@@ -99,6 +99,7 @@ class Fuzz(msgspec.Struct, tag_field="command", tag="make fuzz"):
         seed: Seed of all inputs.
         version: Version of sds-monitor.
         date: Day of the run, ISO 8601.
+        given_minutes: Value of the option --minutes; None in files up to 1.2.0.
     """
 
     minutes: float
@@ -109,6 +110,7 @@ class Fuzz(msgspec.Struct, tag_field="command", tag="make fuzz"):
     seed: int
     version: str
     date: str
+    given_minutes: float | None = None
 
     @property
     def length(self) -> float:
@@ -127,7 +129,9 @@ class Fuzz(msgspec.Struct, tag_field="command", tag="make fuzz"):
             f"{self.cpu_minutes:g} min of CPU time"
         )
         command = self.__struct_config__.tag
-        run = f"`{command} MINUTES={self.minutes:.0f} SEED={self.seed}`"
+        given = self.given_minutes
+        given = round(self.minutes) if given is None else given
+        run = f"`{command} MINUTES={given:g} SEED={self.seed}`"
         return run, f"{self.minutes:g} min", size, f"{self.findings} findings"
 
 

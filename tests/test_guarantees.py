@@ -66,6 +66,12 @@ def test_table_says_how_long_a_run_was_and_what_it_found() -> None:
     assert "| `make fuzz MINUTES=60 SEED=5` | 60 min | 9,000,000 inputs " in table
 
 
+def test_command_of_a_slow_run_has_the_minutes_that_were_given() -> None:
+    """The machine was busy, or the checks after the run took time."""
+    slow = msgspec.structs.replace(FUZZ, minutes=71.5, given_minutes=0.5)
+    assert "| `make fuzz MINUTES=0.5 SEED=5` | 71.5 min |" in block(Runs(CHAOS, slow))
+
+
 def test_figures_of_a_run_are_read_by_their_command(tmp_path: Path) -> None:
     """The file says which command wrote it."""
     for run in (CHAOS, FUZZ):

@@ -11,6 +11,7 @@ from random import Random
 import pytest
 from click.testing import CliRunner
 
+from docs.make_guarantees import Fuzz, read_run
 from tests.support.fuzz import __main__ as command
 from tests.support.fuzz.running import (
     CORPUS,
@@ -155,7 +156,9 @@ def test_command_runs_a_decoder_and_writes_its_figures(tmp_path: Path) -> None:
     result = CliRunner().invoke(command.main, words, catch_exceptions=False)
     assert result.exit_code == 0
     assert "seed 3" in result.output
-    assert figures.exists()
+    found = read_run(figures)
+    assert isinstance(found, Fuzz)
+    assert (found.given_minutes, found.seed) == (0.01, 3)
 
 
 @pytest.mark.long

@@ -82,7 +82,8 @@ def main(
     _print(tallies, passed_s)
     if figures is not None:
         kind = FuzzAsan if asan else Fuzz
-        write_run(_figures(kind, tallies, passed_s, seed, begun), figures)
+        run = _figures(kind, tallies, minutes, passed_s, seed, begun)
+        write_run(run, figures)
     if any(tally.findings for tally in tallies.values()):
         raise SystemExit(1)
 
@@ -131,6 +132,7 @@ def _print(tallies: Mapping[str, Tally], seconds: float) -> None:
 def _figures(
     kind: type[Fuzz],
     tallies: Mapping[str, Tally],
+    given_minutes: float,
     seconds: float,
     seed: int,
     begun: datetime,
@@ -144,6 +146,7 @@ def _figures(
         seed=seed,
         version=version("sds-monitor"),
         date=begun.date().isoformat(),
+        given_minutes=given_minutes,
     )
 
 
