@@ -33,6 +33,7 @@ FREE: Final = frozenset(
         "after_request",
         "answer_bytes_per_sweep",
         "answers_per_sweep",
+        "causal_history_size",
         "hint_limit",
         "history_limit",
         "id_limit",

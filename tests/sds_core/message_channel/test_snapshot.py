@@ -32,7 +32,7 @@ from sds_core.message_channel import (
     Step,
 )
 from sds_core.message_channel.snapshot import SEAL, VERSION, State
-from sds_core.wire import BloomParameters, Dialect, HistoryEntry
+from sds_core.wire import BloomParameters, Dialect, HistoryEntry, decode
 from tests.support.frames import MINUTE, START_MS, FrameFactory, value_of
 from tests.support.golden.snapshots import NOW_MS, PROFILE, busy_participant
 from tests.support.participants import (
@@ -396,7 +396,6 @@ OTHER_OPTIONS = {
     "lamport_rule": LamportRule.TICK,
     "lamport_unit_ms": 1_000,
     "lamport_max_ahead_ms": 60_000,
-    "causal_history_size": SPEC.causal_history_size + 1,
     "bloom": BloomParameters(100, 0.001),
     "bloom_rollover_ids": None,
     "bloom_kept_ids": 8_000,
@@ -442,6 +441,17 @@ def test_snapshot_is_continued_with_other_repairs(taken: Profile) -> None:
         again.advance(START_MS + 10 * taken.t_max_ms)
         receive(again, frames.content("x", "alice"), frames.content("y", "alice"))
         assert set(again.log) == {"m", "x", "y"}
+
+
+def test_snapshot_is_continued_with_another_causal_history_size() -> None:
+    """Only later frames depend on it."""
+    alice = participant()
+    for text in (b"a", b"b", b"c"):
+        alice.send(text, START_MS)
+    for size in (0, 3):
+        again = restored(alice, Random(1), replace(SPEC, causal_history_size=size))
+        (sent,) = again.send(b"d", START_MS).broadcasts
+        assert len(decode(sent.value).causal_history) == size
 
 
 @pytest.mark.parametrize("option", ["history_limit", "answers_per_sweep", "log_limit"])
