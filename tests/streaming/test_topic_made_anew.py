@@ -174,7 +174,6 @@ def test_topic_made_anew_under_a_running_job_is_read_with_skip_lost(
                 # It had looked while there was no topic.
                 if not failure.unreachable:
                     raise
-                steps = [read_on]
             else:
                 return
     pytest.fail("it did not go on")
