@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
@@ -57,10 +58,12 @@ class Acknowledgements:
     _loaded_ms: int
     _journal: Journal | None
     _definite: list[DefiniteAcknowledgement] = field(default_factory=list)
-    # Fingerprints of the messages in the retention window that are not acknowledged,
-    # the newest last. A message without a sender cannot be acknowledged, so it is in
-    # neither of these two dictionaries.
-    _unacknowledged: dict[int, None] = field(default_factory=dict)
+    # By fingerprint: senders of the messages in the retention window that are not
+    # acknowledged, the newest last. A message without a sender cannot be acknowledged,
+    # so it is in neither of these two dictionaries.
+    _unacknowledged: dict[int, int] = field(default_factory=dict)
+    # Number of messages of each sender in `_unacknowledged`.
+    _unacknowledged_of: Counter[int] = field(default_factory=Counter)
     # Fingerprints of the messages whose deadline has not passed and whose
     # `opportunity` is not yet set, the newest last.
     _unjudged: dict[int, None] = field(default_factory=dict)
@@ -72,7 +75,8 @@ class Acknowledgements:
         """Queue the deadlines of the loaded messages."""
         messages, settings = self._messages, self._settings
         since_ms = self._loaded_ms - settings.horizon_ms
-        self._unacknowledged = dict.fromkeys(messages.unacknowledged(since_ms))
+        self._unacknowledged = dict(messages.unacknowledged(since_ms))
+        self._unacknowledged_of = Counter(self._unacknowledged.values())
         self._unjudged = dict.fromkeys(messages.unjudged())
         self._in_flight = dict(messages.in_flight())
         after_ms = settings.ack_deadline_ms
@@ -115,7 +119,8 @@ class Acknowledgements:
         self._totals.in_flight += 1
         self._deadlines.add(self._deadline_of(message), Due.ACKNOWLEDGEMENT, key)
         if sender != UNKNOWN:
-            self._unacknowledged[key] = None
+            self._unacknowledged[key] = sender
+            self._unacknowledged_of[sender] += 1
             self._unjudged[key] = None
         self._in_flight[key] = message.t0_ms
         return message
@@ -160,16 +165,13 @@ class Acknowledgements:
             return
         self._forget_old(clock_ms)
         searched = self._settings.searched
-        if frame.filter is not None:
-            excess: int = len(self._unacknowledged) - searched
-            if excess > 0:
-                self._totals.leave_out(LeftOut.SEARCH, excess)
         filter_, time_ms = frame.filter, frame.time_ms
         # When `by` last returned from a long silence. When an earlier message was sent,
         # `by` may have been offline.
         returned_ms: int = self._deliveries.returned_ms(by)
         # Pairs of a message and whether the filter holds the message.
         found: list[tuple[Message, bool]] = []
+        of_others: int = 0
         keys: Iterable[int] = islice(reversed(self._unacknowledged), searched)
         if filter_ is None:
             keys = self._unjudged_among_newest(searched)
@@ -178,6 +180,7 @@ class Acknowledgements:
             sender: int = self._messages.sender_of(key)
             if sender == by:
                 continue
+            of_others += 1
             message: Message = self._messages[key]
             is_judged: bool = (
                 is_opportunity
@@ -193,6 +196,11 @@ class Acknowledgements:
                 is_held = filter_.holds(message)
             if is_held or is_judged:
                 found.append((message, is_held))
+        if filter_ is not None:
+            # A filter cannot acknowledge messages of its own sender.
+            own: int = self._unacknowledged_of[by]
+            older: int = len(self._unacknowledged) - own - of_others
+            self._totals.leave_out(LeftOut.SEARCH, older)
         for message, is_held in reversed(found):
             if not is_held:
                 message.opportunity = True
@@ -255,7 +263,7 @@ class Acknowledgements:
             self._totals.in_flight -= 1
             self._totals.unwitnessed += 1
             self._note(message, "unwitnessed", message.latest_ms)
-        self._unacknowledged.pop(key, None)
+        self._drop(key)
         self._unjudged.pop(key, None)
         return message
 
@@ -279,7 +287,12 @@ class Acknowledgements:
                 break
             old.append(key)
         for key in old:
-            del self._unacknowledged[key]
+            self._drop(key)
+
+    def _drop(self, key: int) -> None:
+        sender: int = self._unacknowledged.pop(key, UNKNOWN)
+        if sender != UNKNOWN:
+            self._unacknowledged_of[sender] -= 1
 
     def _deadline_of(self, message: Message) -> int:
         return message.seen_ms + self._settings.ack_deadline_ms
@@ -310,7 +323,7 @@ class Acknowledgements:
         self._acknowledged(message, clock_ms)
 
     def _acknowledged(self, message: Message, clock_ms: int) -> None:
-        self._unacknowledged.pop(message.key, None)
+        self._drop(message.key)
         self._unjudged.pop(message.key, None)
         self._in_flight.pop(message.key, None)
         if message.definite:

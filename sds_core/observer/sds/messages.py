@@ -329,14 +329,15 @@ class MessageTable(Table[Message]):
         """Key and `seen_ms` of each message that is not overdue."""
         return self._with_state(OVERDUE, 0, _SEEN)
 
-    def unacknowledged(self, since_ms: int) -> list[int]:
-        """Keys of the messages that have no acknowledgement, not even a probable one.
+    def unacknowledged(self, since_ms: int) -> list[tuple[int, int]]:
+        """Key and sender of each message without even a probable acknowledgement.
 
         Only messages whose sender is known and whose `seen_ms` is at least `since_ms`
         are returned.
         """
         found = self._with_state(DEFINITE | PROBABLE, 0, _SEEN, True)
-        return [key for key, seen_ms in found if seen_ms >= since_ms]
+        recent = [key for key, seen_ms in found if seen_ms >= since_ms]
+        return [(key, self.sender_of(key)) for key in recent]
 
     def unjudged(self) -> list[int]:
         """Keys of the messages that had no opportunity so far.

@@ -185,6 +185,17 @@ def test_filter_is_not_searched_for_messages_without_a_sender() -> None:
     assert channel.totals.left_out == {}
 
 
+def test_own_messages_of_a_filters_sender_are_not_left_out_of_the_search() -> None:
+    """The filter cannot acknowledge them; the filter of another participant can."""
+    channel = Channel.after_warm_up(ObserverSettings(searched=2))
+    for number, sender in enumerate(["bob", "carol", "bob", "alice", "alice"]):
+        name = f"id{number}"
+        channel.content(name, sender, at=(61 + number) * SECOND, lamport=1_001)
+    for name, left_out in (("bob", 1), ("carol", 3), ("dave", 6)):
+        channel.sync(name, at=70 * SECOND, lamport=2_000, holds=[])
+        assert channel.totals.left_out == {"filter_search": left_out}
+
+
 def test_responses_in_a_very_large_channel_are_not_timed() -> None:
     """All participants would have to be tried."""
     channel = Channel.after_warm_up(ObserverSettings(timed_participants=1))
