@@ -57,7 +57,11 @@ Encoder = Callable[[Registry], bytes]
 
 def encoder(accept: str) -> tuple[Encoder, str]:
     """Return encoder and content type of the format that ``Accept`` requests."""
-    library, content_type = choose_encoder(accept)
+    try:
+        library, content_type = choose_encoder(accept)
+    # prometheus_client expects that versions consist of numbers.
+    except (TypeError, ValueError):
+        library, content_type = choose_encoder("")
     _, _, escaping = content_type.partition("escaping=")
     if escaping not in ("", "underscores", "allow-utf-8"):
         # prometheus_client writes the other escapings, which would change names that

@@ -108,11 +108,15 @@ def listen(host: str, port: int, limit: int) -> Listener:
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
+        # `create_server` would raise a `TypeError`, and leave a socket open.
+        host.encode("idna")
         made = socket.create_server((host, port), family=family)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise PortInUse(port) from error
         raise AddressUnusable(host, error.strerror or str(error)) from error
+    except UnicodeError as error:
+        raise AddressUnusable(host, str(error)) from error
     listener = Listener(fileno=made.detach())
     listener.limit, listener._unmade = limit, {}  # noqa: SLF001 - of this module
     return listener

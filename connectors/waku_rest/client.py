@@ -234,7 +234,9 @@ class NodeClient:
                             f"the answer has more than {MAX_ANSWER_BYTES} bytes"
                         )
                         break
-        except (httpx.RequestError, TimeoutError) as error:
+        # httpx passes on errors of TLS after the handshake (`OSError`), and of names in
+        # redirects (`UnicodeError`).
+        except (httpx.RequestError, OSError, UnicodeError) as error:
             broken_off = str(error) or type(error).__name__
             if untrusted := _certificate_error(error):
                 cause = untrusted.verify_message.rstrip(".")

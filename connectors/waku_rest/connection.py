@@ -81,15 +81,19 @@ def open_client(settings: NodeSettings) -> httpx.AsyncClient:
 def _check_url(text: str) -> None:
     try:
         url = httpx.URL(text)
-    except httpx.InvalidURL:
-        url = httpx.URL()
+        host, port = url.host, url.port
+    # The error of a name that is no text in Punycode is a `UnicodeError`.
+    except (httpx.InvalidURL, UnicodeError):
+        url, host, port = httpx.URL(), "", None
     if url.userinfo:
         message = (
-            f"the URL of node {url.host} must not contain a user and password, "
+            f"the URL of node {host} must not contain a user and password, "
             "because URLs are logged: give user and password as authorization"
         )
         raise BadSettings(message)
-    if url.scheme not in ("http", "https") or not url.host or url.query or url.fragment:
+    is_http = url.scheme in ("http", "https") and host
+    is_port = port is None or 0 < port < 65_536
+    if not is_http or not is_port or url.query or url.fragment:
         message = (
             f"{text!r} is not the URL of a node: use a URL such as "
             "http://127.0.0.1:8645"

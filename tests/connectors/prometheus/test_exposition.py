@@ -102,6 +102,15 @@ def test_every_format_is_that_of_the_library(
     assert content_type == expected_type
 
 
+@pytest.mark.parametrize("version", ["a.b.c", "1.0.0-rc1", "v1.0.0", "x", "1..0", ""])
+@pytest.mark.parametrize("form", ["application/openmetrics-text", "text/plain"])
+def test_version_that_is_no_number_is_answered(form: str, version: str) -> None:
+    """As if no format was requested, unless the library reads the version."""
+    encode, content_type = exposition.encoder(f"{form}; version={version}")
+    assert encode(CollectorRegistry()) in (b"", b"# EOF\n")
+    assert content_type
+
+
 def test_hidden_characters_of_a_label_are_escaped() -> None:
     """As on the page: they could make a channel look like another."""
     made = CollectorRegistry()

@@ -7,7 +7,9 @@ import resource
 import socket
 from contextlib import ExitStack
 
-from connectors.sockets.listener import are_scarce, listen
+import pytest
+
+from connectors.sockets.listener import AddressUnusable, are_scarce, listen
 from tests.support.web.connections import is_closed
 
 
@@ -60,3 +62,10 @@ def test_ended_handshakes_do_not_count() -> None:
         others = [connect("127.0.0.2")[0] for _ in range(2)]
         assert len(taken) == len(ended)
         assert not any(is_closed(each) for each in (slow, *others))
+
+
+@pytest.mark.parametrize("host", ["\u200b", "xn--a\u200b.", "a" * 300])
+def test_name_that_cannot_be_encoded_is_unusable(host: str) -> None:
+    """As a pasted address with a hidden character."""
+    with pytest.raises(AddressUnusable):
+        listen(host, 0, 1)

@@ -5,7 +5,11 @@ from __future__ import annotations
 import asyncio
 import gzip
 import socket
+import ssl
+import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from email.utils import formatdate
 from pathlib import Path
 
@@ -341,10 +345,84 @@ def test_certificate_must_be_for_the_name_in_the_url(tmp_path: Path) -> None:
     assert AUTHORIZATION not in text
 
 
+@contextmanager
+def answered_by(answer: Callable[[socket.socket], None]) -> Iterator[str]:
+    """A server that answers one connection; yields its host and port."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            connection, _ = listener.accept()
+            with connection, suppress(OSError):
+                answer(connection)
+
+        server = threading.Thread(target=serve)
+        server.start()
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+        server.join()
+
+
+def take_from(url: str, ca_file: Path | None = None) -> Page:
+    """Read a page of the relay."""
+
+    async def run() -> Page:
+        async with open_client(NodeSettings(url, ca_file=ca_file)) as http:
+            return await NodeClient(url, http).relay_messages(SHARD)
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize("demands_certificate", [True, False])
+def test_tls_that_fails_after_the_handshake_is_an_unreachable_node(
+    tmp_path: Path, demands_certificate: bool
+) -> None:
+    """In TLS 1.3, the demand for a client's certificate arrives with the answer."""
+    authority = Authority(tmp_path)
+    identity = authority.issue("127.0.0.1")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(identity.certificate_file, identity.key_file)
+    if demands_certificate:
+        context.verify_mode = ssl.CERT_REQUIRED
+
+    def answer(connection: socket.socket) -> None:
+        with connection.dup() as raw:
+            try:
+                with context.wrap_socket(connection, server_side=True) as stream:
+                    stream.recv(65_536)
+                    # A record with a wrong checksum.
+                    raw.sendall(b"\x17\x03\x03\x00\x20" + bytes(32))
+            finally:
+                # The client must read the answer before the connection is reset.
+                while raw.recv(65_536):
+                    pass
+
+    with (
+        answered_by(answer) as place,
+        pytest.raises(NodeUnreachable, match="SSL") as caught,
+    ):
+        take_from(f"https://{place}", authority.ca_file)
+    assert caught.value.may_have_arrived
+
+
+@pytest.mark.parametrize("target", ["http://xn--a/", "http://a:99999/", "http://[::1/"])
+def test_redirect_to_an_invalid_address_is_an_error_of_the_node(target: str) -> None:
+    """The client reads the address, although it never follows it."""
+
+    def answer(connection: socket.socket) -> None:
+        connection.recv(65_536)
+        head = f"HTTP/1.1 302 Found\r\nLocation: {target}\r\nContent-Length: 0\r\n\r\n"
+        connection.sendall(head.encode())
+
+    with answered_by(answer) as place, pytest.raises((NodeUnreachable, BadAnswer)):
+        take_from(f"http://{place}")
+
+
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
         ({"url": "127.0.0.1:8645"}, "is not the URL of a node"),
+        ({"url": "http://127.0.0.1:86450"}, "is not the URL of a node"),
+        ({"url": "http://127.0.0.1:0"}, "is not the URL of a node"),
+        ({"url": "http://xn--a/"}, "is not the URL of a node"),
         ({"url": "ftp://127.0.0.1"}, "is not the URL of a node"),
         ({"url": "http://"}, "is not the URL of a node"),
         ({"url": "http://[::1"}, "is not the URL of a node"),
