@@ -96,11 +96,11 @@ class IncomingBuffer:
 
     def knows(self, message_id: str) -> bool:
         """Return whether an id belongs to a waiting, missing or lost message."""
-        return (
-            message_id in self.waiting
-            or message_id in self.missing
-            or message_id in self.lost
-        )
+        return message_id in self.waiting or self.lacks(message_id)
+
+    def lacks(self, message_id: str) -> bool:
+        """Return whether an id belongs to a missing or lost message."""
+        return message_id in self.missing or message_id in self.lost
 
     def hold(self, message_id: str, message: Waiting) -> None:
         """Put a message in."""

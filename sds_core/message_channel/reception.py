@@ -40,11 +40,11 @@ class Reception(Behaviour):
         # ignore the frame below. So our own queued answer is dropped.
         if frame.kind is FrameKind.CONTENT:
             self._repairer.responses.remove(message_id)
-        is_missing = message_id in self._incoming.missing
+        is_lacking = self._incoming.lacks(message_id)
         # After a restore from an old snapshot, the participant lacks the messages that
-        # it sent later. If one of these is missing, its frame is not ignored as an
-        # echo.
-        if frame.sender_id == self._participant_id and not is_missing:
+        # it sent later. If one of these is missing or lost, its frame is not ignored as
+        # an echo.
+        if frame.sender_id == self._participant_id and not is_lacking:
             self._learn_hint(message_id, retrieval_hint)
             return ignored(IgnoredReason.OWN_ECHO, message_id)
         if frame.kind is FrameKind.EPHEMERAL:
@@ -144,10 +144,8 @@ class Reception(Behaviour):
     def _may_have_been_here(self, frame: Frame) -> bool:
         """Return whether the log may have contained and dropped this message."""
         message_id = frame.message_id
-        return (
-            message_id not in self._incoming.missing
-            and message_id not in self._incoming.lost
-            and self._log.may_have_had(frame.lamport or 0, message_id)
+        return not self._incoming.lacks(message_id) and self._log.may_have_had(
+            frame.lamport or 0, message_id
         )
 
     def take_copy(self, message_id: str, hint: bytes) -> None:

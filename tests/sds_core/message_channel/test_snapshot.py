@@ -335,6 +335,27 @@ def test_own_message_missing_in_an_old_snapshot_is_received() -> None:
     assert again.log == bob.log == ("a", "b")
 
 
+def test_own_message_lost_after_an_old_snapshot_is_received() -> None:
+    """As every message that was reported lost; also after a repeat of the changes."""
+    alice, bob = participant(), participant("bob")
+    old = alice.snapshot()
+    sent = alice.send(b"hi", START_MS, message_id="a")
+    hand_over(sent, bob)
+    again = MessageChannel.restore(old, random=Random(1), profile=SPEC)
+    again.record_changes()
+    hand_over(bob.send(b"reply", START_MS, message_id="b"), again)
+    late_ms = START_MS + 60 * MINUTE
+    assert of_type(again.advance(late_ms).events, IrretrievablyLost)
+    events = hand_over(sent, again, now_ms=late_ms)
+    events += hand_over(sent, again, now_ms=late_ms)
+    assert [one.message_id for one in of_type(events, Delivered)] == ["a"]
+    assert again.sync_status.lost == 0
+    repeated = MessageChannel.restore(
+        old, changes=again.take_changes(), random=Random(1), profile=SPEC
+    )
+    assert repeated.snapshot() == again.snapshot()
+
+
 @pytest.mark.parametrize("version", [0, 2, 255])
 def test_snapshot_of_an_unknown_version_is_refused(version: int) -> None:
     """The error has both versions."""
