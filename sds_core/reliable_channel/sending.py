@@ -362,8 +362,12 @@ class Sending:
     ) -> None:
         self._stop(sds_id)
         tracked = self.chunks.find(sds_id)
-        if tracked is not None:
-            self._fail(*tracked, error, detail, out)
+        if tracked is None:
+            return
+        message, chunk = tracked
+        # The network can refuse a retry of a chunk that was acknowledged meanwhile.
+        if chunk not in message.stages[Stage.ACKNOWLEDGED]:
+            self._fail(message, chunk, error, detail, out)
 
     def _fail(
         self, message: Message, chunk: int, error: SendError, detail: str, out: Output

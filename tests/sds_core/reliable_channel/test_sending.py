@@ -332,6 +332,24 @@ def test_acknowledged_message_stays_although_it_is_refused() -> None:
     assert named_next(alice, START_MS) == [sds_id]
 
 
+def test_acknowledged_chunk_has_no_error_although_its_retry_is_refused() -> None:
+    """Its message is still tracked, because the other chunks are not acknowledged."""
+    alice = started(options=replace(SEGMENTED, sync_min_interval_ms=0))
+    chunks = []
+    for one in alice.apply(Send(PAYLOAD), START_MS).dispatches:
+        chunks.append(decode(one.message.payload).message_id)
+        alice.apply(Dispatched(one.number), START_MS)
+    retry_ms = START_MS + OPTIONS.retry_interval_ms
+    first, second, *_ = alice.apply(Advance(), retry_ms).dispatches
+    held, lacking = (decode(one.message.payload).message_id for one in (first, second))
+    frame = FrameFactory(CHANNEL).sync("bob", history=[held])
+    only(alice.apply(arrived(value_of(frame)), retry_ms), MessageAcknowledged)
+    assert alice.apply(refusal(first), retry_ms).events == []
+    failed = alice.apply(refusal(second), retry_ms)
+    info = only(failed, SendingMessageIrrecoverableError).chunk_info
+    assert info.chunks == (chunks.index(lacking),)
+
+
 def test_waiting_repairs_of_a_refused_message_are_withdrawn() -> None:
     """Those of other messages are sent when the rate limit allows it."""
     limit = RateLimitOptions(
