@@ -432,6 +432,14 @@ class MessageChannel(ParticipantView):
 
     # -- time
 
+    @property
+    def latest_ms(self) -> int:
+        """Time of the latest call or snapshot, Unix ms.
+
+        It is 0 if the participant was restored from a snapshot that lacks this time.
+        """
+        return self._uptime.last_ms or 0
+
     def _done(
         self,
         call: Call,

@@ -26,6 +26,7 @@ from tests.support.message_channel.stored_speaker import opened
 from tests.support.participants import CHANNEL, receive
 
 FRAMES = FrameFactory(CHANNEL)
+DAY_MS = 86_400 * SECOND
 
 
 @pytest.fixture
@@ -101,6 +102,20 @@ class TestSuddenEnd:
             channel.send(b"hi", START_MS + 9 * SECOND, message_id="unsaid")
         with ParticipantStore(path) as store:
             assert opened(store).log == ("m0", "m1")
+
+    def test_last_message_can_be_read_however_late_the_restart_is(
+        self, path: Path
+    ) -> None:
+        """Its event may be lost; it is stored for repairs for a shorter time."""
+        with ParticipantStore(path) as store:
+            channel = opened(store)
+            receive(channel, FRAMES.content("last", "bob", text=b"tea"))
+            store.append(channel)
+        with ParticipantStore(path) as store:
+            channel = opened(store)
+            assert channel.log == ("last",)
+            assert channel.content_of("last", START_MS + DAY_MS) is None
+            assert channel.content_of("last", channel.latest_ms) == b"tea"
 
 
 class TestCost:
