@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
 from connectors.storage.database import Format, SqliteFile, StorageUnreadable
 from sds_core.mvds.changes import Changes, StoredMessage
-from sds_core.mvds.payload import Message, Metadata
+from sds_core.mvds.payload import ID_BYTES, Message, Metadata, message_id
 from sds_core.mvds.records import Record, RecordType
 
 # The table `record` has at most one row for a peer and a message: the record of a
@@ -57,13 +57,16 @@ CREATE TABLE message (
 _COLUMNS = attrgetter("peer", "message_id", "type", "send_count", "send_epoch")
 
 
+_MessageId = Annotated[bytes, msgspec.Meta(min_length=ID_BYTES, max_length=ID_BYTES)]
+
+
 class _StoredMetadata(msgspec.Struct, array_like=True):
     """Metadata of a message, as MessagePack.
 
     Add new fields at the end, with defaults, so that older files remain readable.
     """
 
-    parents: tuple[bytes, ...]
+    parents: tuple[_MessageId, ...]
     ephemeral: bool
 
 
@@ -160,11 +163,27 @@ class SqliteNodeStorage(SqliteFile):
                 " metadata FROM message ORDER BY position",
             )
         }
+        self._check(records.values(), messages)
         return Changes(epoch, groups, records, messages)
+
+    def _check(
+        self, records: Iterable[Record], messages: dict[bytes, StoredMessage]
+    ) -> None:
+        """Check what the node relies on, because damage can be a valid value."""
+        for key, stored in messages.items():
+            if stored.message is not None and message_id(stored.message) != key:
+                raise StorageUnreadable(self.path, "a message differs from its id")
+            if stored.sender is None and not stored.is_delivered:
+                raise StorageUnreadable(self.path, "an own message waits for parents")
+        for record in records:
+            named = messages.get(record.message_id)
+            is_sent = record.type is not RecordType.REQUEST
+            if is_sent and (named is None or named.message is None):
+                raise StorageUnreadable(self.path, "the message of a record is missing")
 
 
 def _message_rows(changes: Changes) -> Iterator[tuple[Any, ...]]:
-    for message_id, stored in changes.messages.items():
+    for key, stored in changes.messages.items():
         if stored is None:
             continue
         message = stored.message
@@ -174,7 +193,7 @@ def _message_rows(changes: Changes) -> Iterator[tuple[Any, ...]]:
                 _StoredMetadata(message.metadata.parents, message.metadata.ephemeral)
             )
         yield (
-            message_id,
+            key,
             stored.group_id,
             stored.sender,
             stored.is_delivered,

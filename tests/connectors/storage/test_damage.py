@@ -95,6 +95,12 @@ def test_damaged_index(tmp_path: Path) -> None:
         (use_node, "UPDATE peer SET peer = 5", "wrong type"),
         (use_node, "UPDATE record SET send_epoch = 'text'", "wrong type"),
         (use_node, "UPDATE message SET body = 5", "wrong type"),
+        (use_node, "UPDATE message SET body = x'6869ff'", "differs from its id"),
+        (use_node, "UPDATE message SET message_id = x'00'", "differs from its id"),
+        (use_node, "UPDATE message SET is_delivered = 0", "own message waits"),
+        (use_node, "UPDATE message SET body = NULL", "message of a record is missing"),
+        (use_node, "DELETE FROM message", "message of a record is missing"),
+        (use_node, "UPDATE message SET metadata = x'9291c40100c2'", "length >= 32"),
     ],
 )
 def test_damaged_rows(
