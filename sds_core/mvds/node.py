@@ -139,13 +139,16 @@ class Node:
         self._state.groups.add(group_id)
         for peer in peers:
             self._state.share(group_id, peer)
+        self._state.request_waiting()
 
     def remove_peer(self, group_id: bytes, peer: bytes) -> None:
         """Remove a peer from a group.
 
         The node drops the peer's records for known messages of the group, and the
         group's ephemeral messages that wait for the peer. If the peer is in no other
-        group of the node, the node drops everything that waits for the peer.
+        group of the node, the node drops everything that waits for the peer. If a
+        message of the peer waits for parents, the node requests the parents from the
+        other peers of the group.
         """
         state = self._state
         state.groups.remove_peer(group_id, peer)
@@ -161,6 +164,7 @@ class Node:
             state.foreign.remove(peer)
             state.late.pop(peer, None)
             state.late_parents.pop(peer, None)
+        state.request_waiting()
 
     def append(
         self,

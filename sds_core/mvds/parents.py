@@ -8,7 +8,7 @@ only the copy that arrives first counts.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from sds_core.mvds.payload import Message
 
@@ -62,6 +62,10 @@ class WaitingMessages:
     def __len__(self) -> int:
         """Return the number of waiting messages."""
         return len(self._missing)
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield the ids of all waiting messages, oldest first."""
+        return iter(self._missing)
 
     def __contains__(self, message_id: bytes) -> bool:
         """Return whether a message waits."""

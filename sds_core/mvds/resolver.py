@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from sds_core.mvds.events import Delivered, Event, Waiting
 from sds_core.mvds.message_store import MessageStore
 from sds_core.mvds.options import Options, Resolution
@@ -26,6 +28,10 @@ class Resolver:
         if not self._options.write_parents:
             return ()
         return self._heads.newest(group_id, self._options.max_parents)
+
+    def waiting(self) -> Iterator[bytes]:
+        """Yield the ids of the messages that wait for their parents, oldest first."""
+        return iter(self._waiting)
 
     def appended(self, message_id: bytes, message: Message) -> None:
         """Register a message of our own, which counts as delivered."""

@@ -168,11 +168,29 @@ class NodeState:
         already, `request_late` requests the parents later, because the peer does not
         resend an acknowledged message.
         """
+        self._add_late_parents(peer, child)
+        self.request_late()
+
+    def request_waiting(self) -> None:
+        """Request the missing parents of waiting messages.
+
+        They are requested from the peer that sent the message or, if this peer is no
+        longer in the group, from all peers of the group.
+        """
+        for child in self.resolver.waiting():
+            stored = self.store.get(child)
+            assert stored is not None  # noqa: S101 - waiting messages are stored
+            peers = self.groups.peers(stored.group_id)
+            sender = [peer for peer in peers if peer == stored.sender]
+            for peer in sender or peers:
+                self._add_late_parents(peer, child)
+        self.request_late()
+
+    def _add_late_parents(self, peer: bytes, child: bytes) -> None:
         message = self.store.message(child)
         if message is not None and self.options.resolution is not Resolution.NONE:
             children = self.late_parents.setdefault(peer, {})
             children[child] = list(parents_of(message))
-            self.request_late()
 
     def request_late(self) -> None:
         """Request what is in `late` and `late_parents`.
@@ -252,14 +270,7 @@ class NodeState:
         for record in state.records.values():
             if record is not None:
                 self.records.put(record)
-        for message_id, stored in state.messages.items():
-            if (
-                stored is not None
-                and stored.sender is not None
-                and not stored.is_delivered
-                and self.groups.shares(stored.sender, stored.group_id)
-            ):
-                self.request_parents(stored.sender, message_id)
+        self.request_waiting()
 
     def _values(
         self,

@@ -282,6 +282,34 @@ class TestConsistent:
         found = bodies(take(restored, FIRST))
         assert found == [b"first", b"second", b"third"]
 
+    @pytest.mark.parametrize("is_restarted", [False, True])
+    def test_parents_are_requested_from_others_if_the_sender_leaves(
+        self, *, is_restarted: bool
+    ) -> None:
+        """Otherwise, the message would wait until too many messages wait."""
+        names = [b"bob", b"alice", b"carol", b"dave"]
+        bob, *_ = group_of(names, lambda _: CONSISTENT)
+        take(bob, SECOND)
+        bob.remove_peer(GROUP, b"alice")
+        if is_restarted:
+            bob = Node.restore(b"bob", bob.snapshot(), CONSISTENT)
+        parent = message_id(FIRST)
+        assert requested(bob) == {(b"carol", parent), (b"dave", parent)}
+        assert bodies(take(bob, FIRST, b"dave")) == [b"first", b"second"]
+        assert requested(bob) == set()
+
+    @pytest.mark.parametrize("peer", [b"alice", b"carol"])
+    def test_parents_are_requested_from_a_peer_that_joins_later(
+        self, peer: bytes
+    ) -> None:
+        """No other peer was in the group when the sender left."""
+        _, bob = pair(CONSISTENT)
+        take(bob, SECOND)
+        bob.remove_peer(GROUP, b"alice")
+        assert requested(bob) == set()
+        bob.add_group(GROUP, [peer])
+        assert requested(bob) == {(peer, message_id(FIRST))}
+
     def test_call_without_events_delivers_nothing(self) -> None:
         """A process that ends after it would never tell its application."""
         _, bob = pair(CONSISTENT)
