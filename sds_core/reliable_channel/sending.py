@@ -346,7 +346,8 @@ class Sending:
         """Withdraw a refused message from SDS, unless the network accepted it before.
 
         If SDS kept the message, all later causal histories would name it, and receivers
-        would wait for it, although no participant can send it.
+        would wait for it, although no participant can send it. An attempt without a
+        result, for example because the process ended, counts as not accepted.
         """
         if cause is Cause.RETRY:
             tracked = self.chunks.find(sds_id)

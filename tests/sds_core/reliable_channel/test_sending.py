@@ -11,6 +11,7 @@ from sds_core.reliable_channel import (
     Advance,
     Arrived,
     ChunkInfo,
+    ConnectionChanged,
     Dispatch,
     Dispatched,
     DispatchFailed,
@@ -24,11 +25,13 @@ from sds_core.reliable_channel import (
     RateLimitOptions,
     ReliableChannelCore,
     ReliableChannelOptions,
+    Restarted,
     Send,
     SendEphemeral,
     SendError,
     SendingMessage,
     SendingMessageIrrecoverableError,
+    Start,
     Window,
 )
 from sds_core.reliable_channel.state import Message, Stage
@@ -39,6 +42,7 @@ from tests.support.reliable_channel import (
     CHANNEL,
     OFFLINE,
     OPTIONS,
+    SHARD,
     SMALL_SEGMENTS,
     TOPIC,
     causes,
@@ -309,6 +313,20 @@ def test_message_whose_retry_is_refused_stays_only_if_it_was_sent(
     only(alice.apply(refusal(retry), retry_ms), SendingMessageIrrecoverableError)
     sds_id = decode(first.message.payload).message_id
     assert named_next(alice, retry_ms) == [sds_id] * was_sent
+
+
+def test_message_under_way_at_a_restart_is_withdrawn_if_it_is_refused() -> None:
+    """Whether the network accepted it before the restart is unknown."""
+    alice = started()
+    alice.apply(Send(b"tea"), START_MS)
+    again = ReliableChannelCore.restore(
+        alice.snapshot(), pubsub_topic=SHARD, options=OPTIONS
+    )
+    for event in (Restarted(), ConnectionChanged(True, False)):
+        again.apply(event, START_MS)
+    (dispatch,) = again.apply(Start(), START_MS).dispatches
+    only(again.apply(refusal(dispatch), START_MS), SendingMessageIrrecoverableError)
+    assert named_next(again, START_MS) == []
 
 
 def test_refused_message_that_is_no_longer_tracked_is_withdrawn() -> None:
