@@ -127,8 +127,8 @@ async def create_reliable_channel(
             encryption=encryption,
         )
         machine = StoredChannel.open(storage, create, restore)
-        unconfirmed = machine.unconfirmed
-        machine.apply(Restarted(options), clock(), while_emitting=True)
+        restarted = machine.apply(Restarted(options), clock(), while_emitting=True)
+        unconfirmed = machine.unconfirmed + restarted.events
     channel = ReliableChannel(
         waku_node, machine, content_topic, clock, unconfirmed, node_timeout_s
     )

@@ -137,19 +137,39 @@ class Assembly:
 
     def restore(
         self, segments: Iterable[StoredSegment], finished: Iterable[Finished]
-    ) -> None:
-        """Restore the results of `state` and `finished`."""
+    ) -> list[Event]:
+        """Restore the results of `state` and `finished`.
+
+        Returns:
+            Events of the incomplete payloads that exceed the options. There are none
+            if the options have not changed.
+        """
         if self._options is None:
-            return
+            return _irretrievable(
+                (segment.sender_id, header.payload_hash)
+                for segment in segments
+                if (header := read_segment_header(segment.content)) is not None
+            )
         self._reassembler = Reassembler(self._options, finished)
         self._stored.clear()
-        for segment in segments:
-            self.add(segment.content, segment.sender_id, segment.added_ms)
+        return [
+            event
+            for segment in segments
+            for event in self.add(segment.content, segment.sender_id, segment.added_ms)
+        ]
 
-    def _given_up(self, dropped: tuple[DroppedSet, ...]) -> list[Event]:
-        events: list[Event] = []
-        for lost in dropped:
-            self._stored.pop((lost.sender_id, lost.payload_hash), None)
-            entry = HistoryEntry(lost.payload_hash.hex(), b"", lost.sender_id)
-            events.append(IrretrievableMessage(entry, Irretrievable.CHUNKS))
-        return events
+    def _given_up(self, dropped: Iterable[DroppedSet]) -> list[Event]:
+        lost = [(one.sender_id, one.payload_hash) for one in dropped]
+        for place in lost:
+            self._stored.pop(place, None)
+        return _irretrievable(lost)
+
+
+def _irretrievable(lost: Iterable[_Set]) -> list[Event]:
+    """Return one event for each incomplete payload, whose key may occur repeatedly."""
+    return [
+        IrretrievableMessage(
+            HistoryEntry(payload_hash.hex(), b"", sender_id), Irretrievable.CHUNKS
+        )
+        for sender_id, payload_hash in dict.fromkeys(lost)
+    ]

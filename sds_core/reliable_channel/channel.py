@@ -20,7 +20,7 @@ from sds_core import message_channel as sds
 from sds_core.reliable_channel.assembly import Assembly
 from sds_core.reliable_channel.encryption import Encryption, EncryptionScope
 from sds_core.reliable_channel.errors import NotStarted, StateError
-from sds_core.reliable_channel.events import LimitReached
+from sds_core.reliable_channel.events import Event, LimitReached
 from sds_core.reliable_channel.fetching import Fetching
 from sds_core.reliable_channel.inputs import (
     Advance,
@@ -313,7 +313,8 @@ class ReliableChannelCore:
         options: ReliableChannelOptions,
         profile: sds.Profile,
         encryption: Encryption | None,
-    ) -> None:
+    ) -> list[Event]:
+        """Load a state; return the events of what the options drop from it."""
         try:
             participant = sds.MessageChannel.restore(
                 state.participant,
@@ -333,10 +334,11 @@ class ReliableChannelCore:
         self._sending.retries.restore(state.retries)
         self._outward.restore(state.outward)
         self._intake.restore(state.intake)
-        self._assembly.restore(state.segments, state.finished)
+        dropped = self._assembly.restore(state.segments, state.finished)
         self._inward.restore(state.ephemerals)
         self._budget.restore(state.budget)
         self._restore_running(state.running)
+        return dropped
 
     def _restore_running(self, running: RunningState) -> None:
         driver, timer = self._driver, self._driver.sync_timer
@@ -376,7 +378,8 @@ class ReliableChannelCore:
                 self._stop()
             case Restarted(options):
                 self._stop()
-                self._change_options(options or self._options_after_restart)
+                options = options or self._options_after_restart
+                out.events += self._change_options(options)
                 self._participant.resume(now_ms)
                 self._outward.requeue()
                 self._assembly.touch(now_ms)
@@ -417,11 +420,13 @@ class ReliableChannelCore:
         self._outward.is_online = False
         self._fetching.stop()
 
-    def _change_options(self, options: ReliableChannelOptions) -> None:
+    def _change_options(self, options: ReliableChannelOptions) -> list[Event]:
         profile = options.participant_profile()
-        if (options, profile) != (self._options, self._participant.profile):
-            state = self._state(b"")
-            self._load(state, self._pubsub_topic, options, profile, self._encryption)
+        if (options, profile) == (self._options, self._participant.profile):
+            return []
+        return self._load(
+            self._state(b""), self._pubsub_topic, options, profile, self._encryption
+        )
 
     def _receive(self, arrived: Arrived, now_ms: int, out: Output) -> None:
         events, unusable = self._inward.receive(arrived, now_ms)

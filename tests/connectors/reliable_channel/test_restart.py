@@ -11,9 +11,16 @@ import pytest
 
 from connectors.event_loop.driver import unix_ms
 from connectors.reliable_channel import MemoryNode, create_reliable_channel
-from sds_core.reliable_channel import MessageReceived
+from sds_core.reliable_channel import IrretrievableMessage, MessageReceived, Send
 from sds_core.reliable_channel.journal import Stored
-from tests.support.reliable_channel import CHANNEL, OPTIONS, TOPIC
+from tests.support.frames import START_MS
+from tests.support.reliable_channel import (
+    CHANNEL,
+    OPTIONS,
+    SMALL_SEGMENTS,
+    TOPIC,
+    started,
+)
 
 SLOW = replace(OPTIONS, process_task_min_elapse_ms=2_000)
 STOPPED = replace(SLOW, auto_start=False)
@@ -112,6 +119,38 @@ def test_message_behind_the_one_that_was_being_received_is_not_lost(
         await bob.start()
         await until([b"two"], received)
         await bob.stop()
+
+    asyncio.run(run())
+
+
+def test_incomplete_message_that_other_options_drop_is_reported() -> None:
+    """At the start, when the application has its handlers."""
+    options = replace(STOPPED, segmentation=SMALL_SEGMENTS)
+
+    async def run() -> None:
+        disk, node = Disk(), MemoryNode()
+        bob = await create_reliable_channel(
+            node, CHANNEL, "bob", TOPIC, options, storage=disk
+        )
+        await bob.start()
+        (chunk, *_) = (
+            started("alice", options).apply(Send(bytes(900)), START_MS).dispatches
+        )
+        bob.arrived(chunk.message, chunk.message_hash)
+        await bob.stop()
+        again = await create_reliable_channel(
+            MemoryNode(),
+            CHANNEL,
+            "bob",
+            TOPIC,
+            replace(options, segmentation=None),
+            storage=disk,
+        )
+        lost: list[IrretrievableMessage] = []
+        again.on("irretrievable-message", lost.append)
+        await again.start()
+        assert [one.entry.sender_id for one in lost] == ["alice"]
+        await again.stop()
 
     asyncio.run(run())
 

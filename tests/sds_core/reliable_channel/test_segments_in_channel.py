@@ -110,6 +110,35 @@ def test_only_lost_chunks_are_sent_again() -> None:
     assert emitted(net, "bob", MessageReceived) == [MessageReceived(PAYLOAD, "alice")]
 
 
+@pytest.mark.parametrize(
+    ("segmentation", "dropped"),
+    [(SMALL_SEGMENTS, 0), (replace(SMALL_SEGMENTS, max_sets=1), 1), (None, 2)],
+)
+def test_restart_reports_the_incomplete_messages_that_its_options_drop(
+    segmentation: SegmentationOptions | None, dropped: int
+) -> None:
+    """Oldest first; SDS has their chunks, so nothing would ask for them again."""
+    bob, payloads = started("bob", SEGMENTED), {"alice": PAYLOAD, "carol": PAYLOAD[1:]}
+    for number, (name, payload) in enumerate(payloads.items(), 1):
+        chunks = started(name, SEGMENTED).apply(Send(payload), START_MS).dispatches
+        for one in chunks[:2]:
+            bob.apply(Arrived(one.message, one.message_hash), START_MS)
+        bob.apply(Advance(), START_MS + 2 * SECOND * number)
+    again = ReliableChannelCore.restore(
+        bob.snapshot(),
+        pubsub_topic=SHARD,
+        options=replace(SEGMENTED, segmentation=segmentation),
+    )
+    events = again.apply(Restarted(), START_MS + MINUTE).events
+    lost: list[Event] = [
+        IrretrievableMessage(
+            HistoryEntry(payload_hash(payload).hex(), b"", name), Irretrievable.CHUNKS
+        )
+        for name, payload in payloads.items()
+    ]
+    assert events == lost[:dropped]
+
+
 @pytest.mark.rule("rc-seg-partial", "rc-seg-timeout")
 def test_chunks_that_never_come_make_the_message_irretrievable() -> None:
     """The other four are dropped, and the application hears of it."""
