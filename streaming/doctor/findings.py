@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from connectors.history.errors import DamagedHistory
 from connectors.java import JavaMissing
 from connectors.kafka.settings import (
     InvalidTopic,
@@ -21,6 +22,7 @@ from streaming.directories import DirectoryInUse
 _FORESEEN = (
     CheckpointMismatch,
     DamagedCheckpoint,
+    DamagedHistory,
     DirectoryInUse,
     InvalidTopic,
     JavaMissing,
@@ -32,7 +34,7 @@ _FORESEEN = (
     TopicReplaced,
     UnknownBlobVersion,
 )
-"""Errors that prevent the start of a job, and whose text contains the remedy."""
+"""Errors whose text contains the remedy."""
 
 
 class Checked(NamedTuple):

@@ -19,6 +19,7 @@ from streaming.batch_log import read_batch_log
 from streaming.clock_check import ADVICE, is_exact, measure
 from streaming.damage import DamagedCheckpoint
 from streaming.doctor.findings import Checked, checked
+from streaming.doctor.history import find_mixed_rows
 from streaming.history import topic_names
 from streaming.position import Position, count_rows
 from streaming.settings import JobSettings, SourceSettings
@@ -172,6 +173,7 @@ def check_kafka(
     if answer.findings:
         return
     yield check_topics(settings, writes_heartbeats=writes_heartbeats)
+    yield check_history(settings)
     unread = partial(_unread, source, settings.checkpoint, wall_ms())
     yield checked("unread records", unread)
     yield checked("clock", partial(_clock, source.kafka, wall_ms))
@@ -184,6 +186,12 @@ def check_topics(settings: JobSettings, *, writes_heartbeats: bool) -> Checked:
         "topics",
         partial(find_in_topics, settings, writes_heartbeats=writes_heartbeats),
     )
+
+
+def check_history(settings: JobSettings) -> Checked:
+    """Check that rows of two jobs do not mix in the history; writes nothing."""
+    settings = replace(settings, source=_soon(settings.source))
+    return checked("history", partial(find_mixed_rows, settings))
 
 
 def _soon(source: SourceSettings) -> SourceSettings:

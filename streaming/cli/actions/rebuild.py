@@ -13,6 +13,7 @@ from streaming.cli.actions.replay import read_to_the_end, warn_of_deleted_record
 from streaming.cli.exit_codes import Failed
 from streaming.cli.run_options import RunSettings
 from streaming.cli.starting import refusals_explained, started_job, write_report
+from streaming.doctor.history import find_mixed_rows
 from streaming.settings import EARLIEST
 
 
@@ -20,8 +21,9 @@ def rebuild(settings: RunSettings) -> None:
     """Make a new checkpoint from the topic's records; if requested, write a report.
 
     Raises:
-        click.ClickException: The checkpoint is not new, the job failed, or a signal
-            came before the job's end.
+        click.ClickException: The checkpoint is not new, the history has minutes that
+            the job would write again, the job failed, or a signal came before the job's
+            end.
     """
     job, checkpoint = settings.job, settings.job.checkpoint
     with refusals_explained():
@@ -31,7 +33,6 @@ def rebuild(settings: RunSettings) -> None:
                 "new directory as --checkpoint"
             )
             raise click.UsageError(message)
-        warn_of_deleted_records(job.source.kafka, 0, "they are no longer counted")
         # The live job has already written its output for these records to Kafka, so
         # this job writes nothing to Kafka.
         alone = replace(
@@ -42,6 +43,9 @@ def rebuild(settings: RunSettings) -> None:
             group=None,
             history=job.history and replace(job.history, has_topics=False),
         )
+        for mixed in find_mixed_rows(alone):
+            raise click.UsageError(mixed)
+        warn_of_deleted_records(job.source.kafka, 0, "they are no longer counted")
         with started_job(settings.reading.session, alone) as (running, ending):
             if not read_to_the_end(running, ending):
                 message = (

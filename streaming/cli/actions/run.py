@@ -28,7 +28,7 @@ from streaming.cli.silence import SilenceLog, wait_for_kafka
 from streaming.cli.starting import refusals_explained, running_spark, write_report
 from streaming.cli.supervising import Supervisor
 from streaming.doctor.findings import Checked
-from streaming.doctor.kafka import check_topics
+from streaming.doctor.kafka import check_history, check_topics
 from streaming.doctor.machine import check_machine
 from streaming.open_checkpoint import check_start
 from streaming.planner import Planner
@@ -96,10 +96,12 @@ def _supervised(settings: RunSettings) -> Iterator[Supervisor]:
 def _examined_spark(
     settings: RunSettings, board: Board
 ) -> Iterator[tuple[SparkSession, threading.Event]]:
-    """Wait for Kafka, log what is wrong with the topics, and start Spark."""
+    """Wait for Kafka, log findings on topics and history, and start Spark."""
     job = settings.job
     wait_for_kafka(job.source.kafka, board)
-    _log_findings([check_topics(job, writes_heartbeats=settings.heartbeat)])
+    _log_findings(
+        [check_topics(job, writes_heartbeats=settings.heartbeat), check_history(job)]
+    )
     with running_spark(settings.reading.session) as started:
         yield started
 
