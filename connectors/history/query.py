@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import date
+from datetime import date, timedelta
 from functools import partial
 from itertools import dropwhile
 from pathlib import Path
@@ -292,19 +292,21 @@ def _all(listed: _Days) -> list[Path]:
 
 
 def _relevant(listed: _Days, since_ms: int | None) -> _Days:
-    # Days that end before `since_ms` are skipped up to the first day with a row of an
-    # open incident. If a row of an incident is read, the latest row is read too: it is
-    # in the same day or, if the incident was found again, in a later day.
+    # Days that end before `since_ms` are skipped up to the day before the first day
+    # with a row of an open incident. If a row of an incident is read, the latest row is
+    # read too: it is in the same day, in a later day if the incident was found again,
+    # or in the day before if a job with a shorter deadline found the incident again.
+    # Deadlines are not longer than a day.
     if since_ms is None:
         return listed
-    return dict(
-        dropwhile(
-            lambda one: (
-                span_of(one[0]).stop <= since_ms and not any(map(_has_open, one[1]))
-            ),
-            listed.items(),
-        )
+    needed = dropwhile(
+        lambda day: (
+            span_of(day).stop <= since_ms and not any(map(_has_open, listed[day]))
+        ),
+        listed,
     )
+    first = next(needed, date.max) - timedelta(days=1)
+    return {day: paths for day, paths in listed.items() if day >= first}
 
 
 def _has_open(path: Path) -> bool:

@@ -236,19 +236,41 @@ def spoil(path: Path, damage: str) -> None:
 def test_older_days_without_open_incidents_are_not_read(
     directory: Path, history: ParquetHistory
 ) -> None:
-    """Damage in such a day is not even noticed."""
+    """Damage in such a day is not even noticed; but the day before is read too."""
     ended = lost("old", ended_ms=MONDAY_MS + 5)
-    history.write(INCIDENTS, incident_rows(ended))
-    history.write(INCIDENTS, incident_rows(lost("new", TUESDAY_MS), first=2))
+    late = lost("late", TUESDAY_MS, ended_ms=TUESDAY_MS + 5)
+    wednesday_ms = TUESDAY_MS + DAY_MS
+    history.write(INCIDENTS, incident_rows(ended, late, lost("new", wednesday_ms)))
     history.write(CHANNEL_MINUTES, [minute(MONDAY_MS), minute(TUESDAY_MS)])
     for path in directory.rglob("day=2026-08-10/*.parquet"):
         spoil(path, "other bytes")
-    assert ids(find_incidents(directory, IncidentQuery(since_ms=TUESDAY_MS))) == ["new"]
+    since = IncidentQuery(since_ms=wednesday_ms)
+    assert ids(find_incidents(directory, since)) == ["new"]
     assert len(channel_minutes(directory, "town", TUESDAY_MS, 10**18)) == 1
     with pytest.raises(DamagedHistory):
-        find_incidents(directory, IncidentQuery(since_ms=TUESDAY_MS - 1))
+        find_incidents(directory, IncidentQuery(since_ms=wednesday_ms - 1))
     with pytest.raises(DamagedHistory):
         channel_minutes(directory, "town", TUESDAY_MS - 1, 10**18)
+
+
+@pytest.mark.parametrize("since_ms", [None, TUESDAY_MS])
+@pytest.mark.parametrize("standing", [False, True])
+def test_incident_that_a_new_job_found_on_the_day_before_is_its_own(
+    directory: Path, history: ParquetHistory, standing: bool, since_ms: int | None
+) -> None:
+    """The row of the earlier job, which had a longer deadline, does not count."""
+    tellings = [
+        lost("m", TUESDAY_MS + 60_000),
+        lost("m", TUESDAY_MS - 60_000),
+        lost("m", TUESDAY_MS - 60_000, ended_ms=TUESDAY_MS + 500_000),
+    ]
+    for row in incident_rows(*tellings):
+        history.write(INCIDENTS, [row])
+    history.compact(2**50)
+    query = IncidentQuery(since_ms=since_ms, standing=standing)
+    found = [one.incident for one in find_incidents(directory, query)]
+    expected = [] if standing or since_ms is not None else [tellings[-1].incident]
+    assert found == expected
 
 
 def test_reader_misses_no_row_while_files_change(
