@@ -151,9 +151,9 @@ WITH latest AS (
 spans AS (
     SELECT
         *,
-        lead(minute, 1, (day::DATE + 1)::TIMESTAMP AT TIME ZONE 'UTC') OVER (
-            PARTITION BY channel, day ORDER BY minute
-        ) AS until
+        lead(
+            minute, 1, least((day::DATE + 1)::TIMESTAMP AT TIME ZONE 'UTC', now())
+        ) OVER (PARTITION BY channel, day ORDER BY minute) AS until
     FROM latest
 )
 SELECT channel, verdict, sum(date_diff('minute', minute, until)) AS minutes
@@ -161,6 +161,8 @@ FROM spans
 GROUP BY channel, verdict
 ORDER BY channel, minutes DESC;
 ```
+
+The last verdict of a day counts until the end of the day, on the present day until now, even if the monitor stopped earlier.
 
 ## Load into a warehouse
 

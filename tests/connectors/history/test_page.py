@@ -10,6 +10,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from connectors.history.layout import day_of
 from connectors.history.parquet import ParquetHistory
 from connectors.history.schema import (
     CHANNEL_MINUTES,
@@ -21,7 +22,8 @@ from connectors.history.schema import (
 )
 from docs import make_history
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
-from sds_core.observer.shown_verdicts import ShownVerdict
+from sds_core.observer.shown_verdicts import ShownVerdict, day_begin_ms
+from streaming.cli.output import wall_ms
 from tests.support.history.rows import (
     MONDAY_MS,
     TUESDAY_MS,
@@ -109,6 +111,22 @@ def test_sql_examples_give_the_promised_result(
             ("town", "ok", 1_438),
             ("town", "failing", 2),
         ]
+
+
+def test_last_verdict_of_the_present_day_counts_until_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not until midnight."""
+    monkeypatch.chdir(tmp_path)
+    begin_ms = wall_ms()
+    day_ms = day_begin_ms(begin_ms)
+    ParquetHistory(Path("history")).write(CHANNEL_VERDICTS, [verdict(day_ms, "ok")])
+    _, _, minutes_by_verdict, *_ = examples()
+    query = re.sub(r"2026-08-1\d", str(day_of(day_ms)), minutes_by_verdict)
+    with duckdb.connect() as connection:
+        ((minutes,),) = connection.sql(query).project("minutes").fetchall()
+    least, most = ((now_ms - day_ms) // 60_000 for now_ms in (begin_ms, wall_ms()))
+    assert least <= minutes <= most
 
 
 def test_example_of_the_readme_counts_the_messages_with_incidents(
