@@ -186,9 +186,11 @@ USING (
     ) = 1
 ) AS new
 ON kept.channel = new.channel AND kept.kind = new.kind AND kept.message_id = new.message_id
-WHEN MATCHED AND new.told > kept.told THEN UPDATE
-WHEN NOT MATCHED THEN INSERT;
+WHEN MATCHED AND new.told > kept.told THEN UPDATE BY NAME
+WHEN NOT MATCHED THEN INSERT BY NAME;
 ```
+
+If a new release adds a field, first add a column with the field's name to your table (`ALTER TABLE incidents ADD COLUMN …`).
 
 The Kafka topics have the same rows as the files, one row in each record:
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import shutil
 import tomllib
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 import pytest
 
 from connectors.history.layout import day_of
@@ -110,6 +113,33 @@ def test_sql_examples_give_the_promised_result(
             ("town", "not_watched", 1_440),
             ("town", "ok", 1_438),
             ("town", "failing", 2),
+        ]
+
+
+def test_rows_of_a_release_with_another_field_can_be_merged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once the table has the column; the files need not have all columns any more."""
+    monkeypatch.chdir(tmp_path)
+    first, second = incident_rows(lost("a"), lost("b"))
+    _, _, _, create, merge = examples()
+    ParquetHistory(Path("history")).write(INCIDENTS, [first])
+    field = pa.field("severity", pa.string())
+    newer = replace(INCIDENTS, schema=INCIDENTS.schema.insert(3, field))
+    with duckdb.connect() as connection:
+        connection.execute(create)
+        connection.execute(merge)
+        shutil.rmtree("history")
+        rows = [row | {"severity": "high"} for row in (first | {"told": 3}, second)]
+        ParquetHistory(Path("history")).write(newer, rows)
+        connection.execute("ALTER TABLE incidents ADD COLUMN severity VARCHAR")
+        connection.execute(merge)
+        merged = connection.sql(
+            "SELECT message_id, sender, severity, told FROM incidents ORDER BY ALL"
+        )
+        assert merged.fetchall() == [
+            ("a", "alice", "high", 3),
+            ("b", "alice", "high", 2),
         ]
 
 
