@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from importlib.metadata import version
 from typing import NamedTuple
 
+from connectors.history.query import greatest_told
+from connectors.history.schema import tables_of
 from sds_core.observer.blob import check_version
 from sds_core.observer.kinds import Kinds
 from sds_core.observer.protocols import PROTOCOLS, kinds_of
@@ -24,7 +26,7 @@ from streaming.history import locked_history
 from streaming.ledger.importing import open_ledger
 from streaming.ledger.ledger import check_ledger
 from streaming.ledger.stores import Stores
-from streaming.settings import JobSettings, SourceSettings
+from streaming.settings import HistorySettings, JobSettings, SourceSettings
 from streaming.state_files import check_state
 from streaming.unfinished import next_unfinished, plan_again
 
@@ -55,7 +57,8 @@ def open_checkpoint(settings: JobSettings, kinds: Kinds) -> OpenCheckpoint:
     check_state(checkpoint, log)
     identity = _identity_of(settings, log, kinds)
     identity.unfinished = next_unfinished(log, identity.unfinished)
-    first_sequence = time.time_ns() // 1_000
+    greatest = _greatest_told(settings.history, kinds)
+    first_sequence = max(time.time_ns() // 1_000, greatest + 1)
     identity, ledger = open_ledger(
         checkpoint, identity, kinds, log.committed, first_sequence
     )
@@ -107,6 +110,19 @@ def check_start(settings: JobSettings, thorough: bool = False) -> None:
             check_state(checkpoint, log)
             if LEDGER in identity.files:
                 check_ledger(own_files(checkpoint) / LEDGER)
+
+
+def _greatest_told(history: HistorySettings | None, kinds: Kinds) -> int:
+    # After a clock was set back, rows of an earlier job can have greater numbers than
+    # the present time.
+    tables = [
+        table for kind in kinds if kind.has_findings for table in tables_of(kind)[1:]
+    ]
+    if history is not None:
+        # If the directory is unusable, the exporter reports it.
+        with suppress(OSError):
+            return greatest_told(history.directory, tables)
+    return 0
 
 
 def _identity_of(

@@ -144,6 +144,19 @@ def dataset_of(table: HistoryTable, paths: Iterable[Path]) -> ds.Dataset:
     )
 
 
+def batches(
+    dataset: ds.Dataset, columns: Sequence[str] | None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows in order; only one batch is in memory at a time."""
+    yield from dataset.to_batches(
+        columns=columns and [*columns],
+        batch_size=_GROUP_ROWS,
+        batch_readahead=0,
+        fragment_readahead=0,
+        use_threads=False,
+    )
+
+
 def check(paths: Iterable[Path]) -> None:
     """Raise `DamagedHistory` if a file cannot be read."""
     for path in paths:
@@ -190,12 +203,9 @@ def _repeated_rows(dataset: ds.Dataset, key: Sequence[str]) -> np.ndarray:
     Most keys have only one row. Their rows are excluded by hash, because this takes
     less memory than grouping all rows by key.
     """
-    batches = _batches(dataset, key)
+    found = batches(dataset, key)
     hashes = np.concatenate(
-        [
-            pd.util.hash_pandas_object(batch.to_pandas(), index=False)
-            for batch in batches
-        ]
+        [pd.util.hash_pandas_object(batch.to_pandas(), index=False) for batch in found]
     )
     return pd.Series(hashes).duplicated(keep=False).to_numpy()
 
@@ -204,23 +214,10 @@ def _filtered(
     dataset: ds.Dataset, mask: np.ndarray, columns: Sequence[str] | None = None
 ) -> Iterator[pa.RecordBatch]:
     begin = 0
-    for batch in _batches(dataset, columns):
+    for batch in batches(dataset, columns):
         end = begin + len(batch)
         yield batch.filter(pa.array(mask[begin:end]))
         begin = end
-
-
-def _batches(
-    dataset: ds.Dataset, columns: Sequence[str] | None
-) -> Iterator[pa.RecordBatch]:
-    """Yield the rows in order; only one batch is in memory at a time."""
-    yield from dataset.to_batches(
-        columns=columns and [*columns],
-        batch_size=_GROUP_ROWS,
-        batch_readahead=0,
-        fragment_readahead=0,
-        use_threads=False,
-    )
 
 
 def _in_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:

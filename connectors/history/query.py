@@ -12,7 +12,8 @@ are [since_ms, until_ms), Unix ms. `config` contains settings of DuckDB, such as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import date, timedelta
 from functools import partial
@@ -22,11 +23,11 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow.compute as pc
 
 from connectors.history.errors import NoHistory
 from connectors.history.layout import LOCK, days, files, settled, span_of
-from connectors.history.parquet import check, dataset_of
+from connectors.history.parquet import batches, check, dataset_of
 from connectors.history.schema import (
     CHANNEL_TABLES,
     TABLES,
@@ -119,7 +120,7 @@ def incident_rows(
     directory: Path, query: IncidentQuery, tables: KindTables
 ) -> list[Row]:
     """Return the latest row of each matching incident, newest incident first."""
-    select = partial(_relevant, since_ms=query.since_ms)
+    select = partial(_relevant, tables.incidents, since_ms=query.since_ms)
     return _query(directory, tables.incidents, _FIND, query.sql_values, select)
 
 
@@ -216,6 +217,20 @@ def channel_verdicts(
     return _by_minute(directory, tables.verdicts, channel, since_ms, until_ms)
 
 
+def greatest_told(directory: Path, tables: Iterable[HistoryTable]) -> int:
+    """Return the greatest `told` of all rows of some tables; 0 if there are no rows.
+
+    Damaged files are skipped.
+    """
+    greatest = 0
+    for table in tables:
+        for path in _all(_listed(directory / table.name)):
+            with suppress(OSError, pa.ArrowException, UnicodeDecodeError):
+                for told in _column(table, path, "told"):
+                    greatest = max(greatest, pc.max(told).as_py() or 0)
+    return greatest
+
+
 def _by_minute(
     directory: Path, table: HistoryTable, channel: str, since_ms: int, until_ms: int
 ) -> list[Row]:
@@ -291,7 +306,7 @@ def _all(listed: _Days) -> list[Path]:
     return [path for paths in listed.values() for path in paths]
 
 
-def _relevant(listed: _Days, since_ms: int | None) -> _Days:
+def _relevant(table: HistoryTable, listed: _Days, since_ms: int | None) -> _Days:
     # Days that end before `since_ms` are skipped up to the day before the first day
     # with a row of an open incident. If a row of an incident is read, the latest row is
     # read too: it is in the same day, in a later day if the incident was found again,
@@ -301,7 +316,8 @@ def _relevant(listed: _Days, since_ms: int | None) -> _Days:
         return listed
     needed = dropwhile(
         lambda day: (
-            span_of(day).stop <= since_ms and not any(map(_has_open, listed[day]))
+            span_of(day).stop <= since_ms
+            and not any(_has_open(table, path) for path in listed[day])
         ),
         listed,
     )
@@ -309,8 +325,15 @@ def _relevant(listed: _Days, since_ms: int | None) -> _Days:
     return {day: paths for day, paths in listed.items() if day >= first}
 
 
-def _has_open(path: Path) -> bool:
-    file = pq.read_metadata(path)
-    column = file.schema.names.index("ended")
-    groups = (file.row_group(n).column(column) for n in range(file.num_row_groups))
-    return any(group.statistics.null_count for group in groups)
+def _has_open(table: HistoryTable, path: Path) -> bool:
+    return any(ended.null_count for ended in _column(table, path, "ended"))
+
+
+def _column(table: HistoryTable, path: Path, field: str) -> Iterator[pa.Array]:
+    """Yield the values of a field in a file.
+
+    PyArrow's statistics would be faster, but if they are damaged, PyArrow can end the
+    process.
+    """
+    for batch in batches(dataset_of(table, [path]), [field]):
+        yield batch.column(0)

@@ -5,15 +5,22 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from connectors.history.parquet import ParquetHistory
 from connectors.history.query import find_incidents
+from connectors.history.schema import INCIDENTS
+from connectors.kafka.settings import KafkaSettings
 from sds_core.observer.incidents import IncidentQuery
 from sds_core.observer.protocols import PROTOCOLS, ROOT_KIND, kinds_of
-from streaming.checkpoint import check_identity
+from streaming.checkpoint import check_identity, locked_checkpoint
+from streaming.cli.output import wall_ms
 from streaming.history import HistoryExporter, Outbox
 from streaming.ledger.findings import Destination, number_rows_from
 from streaming.ledger.importing import open_ledger
 from streaming.ledger.stores import Store, Stores
-from streaming.settings import HistorySettings
+from streaming.open_checkpoint import open_checkpoint
+from streaming.settings import HistorySettings, JobSettings, SourceSettings
+from tests.support.history.rows import incident_rows
+from tests.support.history.rows import lost as lost_in_town
 from tests.support.streaming.history import MONDAY_MS, lost, pending
 
 KINDS = kinds_of(PROTOCOLS)
@@ -68,3 +75,20 @@ def test_numbers_go_on_from_the_greater_of_clock_and_last_row(tmp_path: Path) ->
         store = opened(tmp_path / "checkpoint", first_sequence)
         store.findings.record_incidents({"town": [lost(str(first_sequence))]})
     assert numbers(store) == [LATE, LATE + 1, LATE + 2, LATE + 500]
+
+
+def test_rows_of_a_job_whose_clock_was_ahead_count_as_older(tmp_path: Path) -> None:
+    """Although the clock has been set back meanwhile."""
+    ahead = (wall_ms() + 3_600_000) * 1_000
+    history = HistorySettings(tmp_path / "history", has_topics=False)
+    rows = incident_rows(lost_in_town("m"), first=ahead)
+    ParquetHistory(history.directory).write(INCIDENTS, rows)
+    source = SourceSettings(KafkaSettings("127.0.0.1:1", "sds.frames"))
+    settings = JobSettings(source, tmp_path / "checkpoint", history=history)
+    with locked_checkpoint(settings.checkpoint):
+        opened = open_checkpoint(settings, KINDS)
+        number_rows_from(opened.stores.ledger, opened.first_sequence)
+        store = opened.stores.by_kind[ROOT_KIND.prefix]
+        store.findings.record_incidents({"town": [lost("m", ended_ms=9)]})
+        assert numbers(store) == [ahead + 1]
+        opened.stores.ledger.close()

@@ -15,8 +15,12 @@ from hypothesis import strategies as st
 from connectors.history.errors import DamagedHistory, NoHistory
 from connectors.history.layout import settled
 from connectors.history.parquet import ParquetHistory
-from connectors.history.query import channel_minutes, find_incidents
-from connectors.history.schema import CHANNEL_MINUTES, INCIDENTS
+from connectors.history.query import (
+    channel_minutes,
+    find_incidents,
+    greatest_told,
+)
+from connectors.history.schema import CHANNEL_MINUTES, INCIDENTS, TABLES
 from sds_core.observer.incidents import (
     ChannelIncident,
     Incident,
@@ -271,6 +275,19 @@ def test_incident_that_a_new_job_found_on_the_day_before_is_its_own(
     found = [one.incident for one in find_incidents(directory, query)]
     expected = [] if standing or since_ms is not None else [tellings[-1].incident]
     assert found == expected
+
+
+def test_greatest_number_of_all_readable_rows_is_found(
+    directory: Path, history: ParquetHistory
+) -> None:
+    """In any table and day; damaged files are skipped."""
+    assert greatest_told(directory, TABLES) == 0
+    history.write(INCIDENTS, incident_rows(lost("m"), lost("n", TUESDAY_MS), first=5))
+    history.write(CHANNEL_MINUTES, [minute(MONDAY_MS, told=9), minute(TUESDAY_MS, 7)])
+    assert greatest_told(directory, TABLES) == 9
+    for damage in ("short", "text"):
+        spoil(directory / "channel_minutes/day=2026-08-10/0000000000.parquet", damage)
+        assert greatest_told(directory, TABLES) == 7
 
 
 def test_reader_misses_no_row_while_files_change(
