@@ -43,6 +43,9 @@ _Config = Mapping[str, str | bool | int | float | list[str]]
 _SETTINGS: _Config = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
+    # PyArrow would apply the filters to a file's statistics. If these are damaged,
+    # PyArrow can end the process.
+    "disabled_optimizers": "filter_pushdown",
     "enable_external_access": False,
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Sequence
 from itertools import pairwise
@@ -235,6 +237,43 @@ def spoil(path: Path, damage: str) -> None:
         case "gone":
             path.unlink()
             path.symlink_to("nowhere")
+
+
+_SEARCH = """
+import sys
+from contextlib import suppress
+from pathlib import Path
+from connectors.history.query import find_incidents
+from sds_core.observer.incidents import IncidentQuery
+
+directory, path, field, channel, since_ms = sys.argv[1:]
+content = Path(path).read_bytes()
+end = content.index(b"ARROW:schema")
+begin = content.rindex(field.encode(), 0, end)
+for place in range(begin, min(begin + 160, end)):
+    for mask in (0x01, 0x24):
+        damaged = bytearray(content)
+        damaged[place] ^= mask
+        Path(path).write_bytes(damaged)
+        query = IncidentQuery(channel or None, since_ms=int(since_ms) or None)
+        with suppress(ValueError):
+            find_incidents(Path(directory), query)
+"""
+
+
+@pytest.mark.parametrize(
+    ("field", "channel", "since_ms"),
+    [("channel", "town", 0), ("ended", "", TUESDAY_MS)],
+)
+def test_damaged_statistics_do_not_end_the_process(
+    directory: Path, history: ParquetHistory, field: str, channel: str, since_ms: int
+) -> None:
+    """PyArrow aborts if it reads some of them."""
+    history.write(INCIDENTS, incident_rows(lost("m")))
+    (path,) = directory.rglob("*.parquet")
+    values = [str(one) for one in (directory, path, field, channel, since_ms)]
+    done = subprocess.run([sys.executable, "-c", _SEARCH, *values], check=False)
+    assert done.returncode == 0
 
 
 def test_older_days_without_open_incidents_are_not_read(
