@@ -10,6 +10,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import date
 from itertools import groupby
 from pathlib import Path
@@ -168,6 +169,9 @@ def check(paths: Iterable[Path]) -> None:
 
 def _merge(directory: Path, table: HistoryTable, old: Sequence[Path]) -> None:
     try:
+        # A newer release may have written further fields.
+        schemas = [table.schema, *map(pq.read_schema, old)]
+        table = replace(table, schema=pa.unify_schemas(schemas))
         dataset = dataset_of(table, old)
         is_latest = _latest_rows(dataset, table.key)
         with _new_file(directory, table) as writer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date
 from glob import escape, glob
 from pathlib import Path
@@ -202,6 +203,23 @@ def test_fields_missing_in_older_rows_are_null(
         assert [row["replicas"] for row in rows] == [None, 2]
         assert [row["messages"] for row in rows] == [1, 0]
         history.compact(newest_ms(directory) + 3_600_001)
+
+
+def test_fields_of_a_newer_release_survive_a_merge(directory: Path) -> None:
+    """As after the monitor has gone back to an older release."""
+    field = pa.field("severity", pa.string())
+    newer = replace(INCIDENTS, schema=INCIDENTS.schema.insert(3, field))
+    rows = incident_rows(lost("a"), lost("b"))
+    ParquetHistory(directory, tables=[newer]).write(
+        newer, [row | {"severity": "high"} for row in rows]
+    )
+    history = ParquetHistory(directory, file_limit=1)
+    history.write(INCIDENTS, incident_rows(lost("a", ended_ms=MONDAY_MS), first=3))
+    history.compact(NOW_MS)
+    (path,) = directory.rglob("*.parquet")
+    merged = pq.read_table(path, partitioning=None).sort_by("told")
+    assert merged["severity"].to_pylist() == ["high", None]
+    assert [one.incident.message_id for one in find(directory)] == ["a", "b"]
 
 
 def test_whole_days_expire(directory: Path, history: ParquetHistory) -> None:
