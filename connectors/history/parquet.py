@@ -136,13 +136,26 @@ class ParquetHistory:
 
 
 def dataset_of(table: HistoryTable, paths: Iterable[Path]) -> ds.Dataset:
-    """Return a dataset of a table's files, in the order of `paths`."""
-    return ds.dataset(
+    """Return a dataset of a table's files, in the order of `paths`.
+
+    Raises:
+        DamagedHistory: A file lacks a field that must have values.
+        pyarrow.ArrowException: A file is damaged.
+        OSError: A file is damaged, or cannot be opened.
+    """
+    dataset = ds.dataset(
         [str(path) for path in paths],
         schema=table.schema,
         format=_FORMAT,
         filesystem=LocalFileSystem(),
     )
+    required = {field.name for field in table.schema if not field.nullable}
+    # PyArrow would return nulls, and queries would omit rows with nulls.
+    for fragment in dataset.get_fragments():
+        if lacking := required - {*fragment.physical_schema.names}:
+            error = ValueError(f"it has no field {min(lacking)}")
+            raise DamagedHistory(Path(fragment.path), error)
+    return dataset
 
 
 def batches(
@@ -170,8 +183,14 @@ def check(paths: Iterable[Path]) -> None:
 def _merge(directory: Path, table: HistoryTable, old: Sequence[Path]) -> None:
     try:
         # A newer release may have written further fields.
-        schemas = [table.schema, *map(pq.read_schema, old)]
-        table = replace(table, schema=pa.unify_schemas(schemas))
+        added = {
+            field.name: field.with_nullable(True)
+            for path in old
+            for field in pq.read_schema(path)
+            if field.name not in table.schema.names
+        }
+        schema = pa.schema([*table.schema, *added.values()], table.schema.metadata)
+        table = replace(table, schema=schema)
         dataset = dataset_of(table, old)
         is_latest = _latest_rows(dataset, table.key)
         with _new_file(directory, table) as writer:

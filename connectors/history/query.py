@@ -228,7 +228,7 @@ def greatest_told(directory: Path, tables: Iterable[HistoryTable]) -> int:
     greatest = 0
     for table in tables:
         for path in _all(_listed(directory / table.name)):
-            with suppress(OSError, pa.ArrowException, UnicodeDecodeError):
+            with suppress(OSError, pa.ArrowException, ValueError):
                 for told in _column(table, path, "told"):
                     greatest = max(greatest, pc.max(told).as_py() or 0)
     return greatest

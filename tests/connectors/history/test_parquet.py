@@ -254,15 +254,20 @@ def test_other_files_are_left_alone(directory: Path, history: ParquetHistory) ->
     assert all(path.exists() for path in strangers)
 
 
+@pytest.mark.parametrize("damage", ["cut", "field"])
 def test_damaged_file_prevents_only_the_compaction_of_its_day(
-    directory: Path, history: ParquetHistory
+    directory: Path, history: ParquetHistory, damage: str
 ) -> None:
     """The file is named, and nothing of its day is removed."""
     for at in (MONDAY_MS, TUESDAY_MS):
         for n in range(3):
             history.write(INCIDENTS, incident_rows(lost(str(n), at)))
     damaged = directory / "incidents/day=2026-08-10/0000000001.parquet"
-    damaged.write_bytes(damaged.read_bytes()[:-9])
+    if damage == "cut":
+        damaged.write_bytes(damaged.read_bytes()[:-9])
+    else:
+        read = pq.read_table(damaged, partitioning=None)
+        pq.write_table(read.rename_columns({"kind": "lind"}), damaged)
     with pytest.raises(DamagedHistory) as caught:
         history.compact(NOW_MS)
     assert caught.value.path == damaged

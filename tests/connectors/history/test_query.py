@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -208,7 +209,7 @@ def test_parent_of_a_history_is_no_history(
 
 
 @pytest.mark.parametrize("since_ms", [None, TUESDAY_MS])
-@pytest.mark.parametrize("damage", ["short", "other bytes", "text", "gone"])
+@pytest.mark.parametrize("damage", ["short", "other bytes", "text", "gone", "field"])
 def test_damaged_file_is_named(
     directory: Path, history: ParquetHistory, damage: str, since_ms: int | None
 ) -> None:
@@ -232,6 +233,9 @@ def spoil(path: Path, damage: str) -> None:
             path.write_bytes(content[:-9])
         case "other bytes":
             path.write_bytes(content[:40] + bytes(20) + content[60:])
+        case "field":
+            read = pq.read_table(path, partitioning=None)
+            pq.write_table(read.rename_columns({"told": "uold"}), path)
         case "text":
             path.write_text("PAR1 but no table, PAR1")
         case "gone":
