@@ -51,7 +51,17 @@ def parse_address(text: str) -> Address:
         or (":" in host and not is_bracketed)
         or not (port.isascii() and port.isdecimal())
         or not 0 < int(port) < 65_536
+        or not _is_name(host)
     ):
         message = f"{text!r} is not HOST:PORT"
         raise BadAddress(message)
     return Address(host, int(port))
+
+
+def _is_name(host: str) -> bool:
+    """Return whether a connection to a host can be attempted."""
+    try:
+        host.encode("idna")
+    except UnicodeError:
+        return False
+    return "\0" not in host
