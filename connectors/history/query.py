@@ -221,7 +221,7 @@ def channel_verdicts(
 
 
 def greatest_told(directory: Path, tables: Iterable[HistoryTable]) -> int:
-    """Return the greatest `told` of all rows of some tables; 0 if there are no rows.
+    """Return the greatest `told` of all rows of some tables; 0 without rows.
 
     Damaged files are skipped.
     """
@@ -312,9 +312,9 @@ def _all(listed: _Days) -> list[Path]:
 def _relevant(table: HistoryTable, listed: _Days, since_ms: int | None) -> _Days:
     # Days that end before `since_ms` are skipped up to the day before the first day
     # with a row of an open incident. If a row of an incident is read, the latest row is
-    # read too: it is in the same day, in a later day if the incident was found again,
-    # or in the day before if a job with a shorter deadline found the incident again.
-    # Deadlines are not longer than a day.
+    # read too. It is in the same day or, if the incident was found again, in a later
+    # day. A job with a shorter deadline may find the incident again in the day before;
+    # deadlines are not longer than a day.
     if since_ms is None:
         return listed
     needed = dropwhile(

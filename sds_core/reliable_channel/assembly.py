@@ -141,8 +141,8 @@ class Assembly:
         """Restore the results of `state` and `finished`.
 
         Returns:
-            Events of the incomplete payloads that exceed the options. There are none
-            if the options have not changed.
+            Events of the incomplete payloads that exceed the options; empty if the
+            options have not changed.
         """
         if self._options is None:
             return _irretrievable(

@@ -168,8 +168,8 @@ class Fetching:
     def forget_times(self) -> None:
         """Forget when queries were made, because the clock was ahead before a restart.
 
-        The next query on connect covers its longest period, because nobody knows how
-        far the previous query's period really reached.
+        The next query on connect covers its longest period, because the end
+        of the previous query's period may be wrong.
         """
         state = msgspec.structs.replace(
             self.state, asked_ms={}, on_connect=QueryState()

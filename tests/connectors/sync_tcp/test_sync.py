@@ -449,8 +449,10 @@ def test_addresses_are_host_and_port(text: str, address: Address) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "host", ":1", "host:", "host:0", "host:65536", "::1:5", "host:²"]
-    + ["a..b:1", ".a:1", "\u200b:1", "a\0b:1", f"{64 * 'a'}:1"],
+    [
+        *("", "host", ":1", "host:", "host:0", "host:65536", "::1:5", "host:²"),
+        *("a..b:1", ".a:1", "\u200b:1", "a\0b:1", f"{64 * 'a'}:1"),
+    ],
 )
 def test_other_texts_are_no_addresses(text: str) -> None:
     """With the text."""
