@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from connectors.storage.disk import locked, make_directory
+from connectors.storage.disk import REMEDIES, locked, make_directory
 
 
 class DirectoryUnwritable(OSError):
@@ -31,6 +31,22 @@ class DirectoryInUse(RuntimeError):
 
 
 @contextmanager
+def told_unwritable(what: str, directory: Path) -> Iterator[None]:
+    """Turn the system's errors about a directory into `DirectoryUnwritable`.
+
+    Errors of a full or failing disk stay as they are, because the job does not need
+    another directory.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno in REMEDIES:
+            raise
+        reason = error.strerror or str(error)
+        raise DirectoryUnwritable(what, directory, reason) from error
+
+
+@contextmanager
 def locked_directory(what: str, directory: Path, lock: str) -> Iterator[None]:
     """Lock a directory while the block runs; `lock` is the name of the lock file.
 
@@ -39,16 +55,15 @@ def locked_directory(what: str, directory: Path, lock: str) -> Iterator[None]:
     Raises:
         DirectoryInUse: Another process has the lock.
         DirectoryUnwritable: The directory cannot be created or written to.
+        OSError: The disk is full, or fails.
     """
     with ExitStack() as stack:
-        try:
+        with told_unwritable(what, directory):
             # Libraries choose the modes of the files in the directory, so only the mode
             # of the directory itself can keep out other users.
             make_directory(directory, 0o700)
-            stack.enter_context(locked(directory / lock))
-        except BlockingIOError:
-            raise DirectoryInUse(what, directory) from None
-        except OSError as error:
-            reason = error.strerror or str(error)
-            raise DirectoryUnwritable(what, directory, reason) from error
+            try:
+                stack.enter_context(locked(directory / lock))
+            except BlockingIOError:
+                raise DirectoryInUse(what, directory) from None
         yield

@@ -41,7 +41,7 @@ from sds_core.observer.kinds import AnyKind
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from streaming.board import Board
 from streaming.damage import DamagedCheckpoint
-from streaming.directories import DirectoryUnwritable, locked_directory
+from streaming.directories import locked_directory, told_unwritable
 from streaming.ledger.findings import Destination, Findings, OutboxRow
 from streaming.ledger.stores import Stores
 from streaming.settings import HistorySettings
@@ -192,11 +192,8 @@ class HistoryExporter:
         directory = self._settings.directory
         tables = [table for one in self._outboxes for table in one.tables[1:]]
         with locked_history(directory):
-            try:
+            with told_unwritable("history", directory):
                 self._parquet = ParquetHistory(directory, tables=tables)
-            except OSError as error:
-                reason = error.strerror or str(error)
-                raise DirectoryUnwritable("history", directory, reason) from error
             self._exports = list(self._all_exports(self._parquet.write))
             self._thread.start()
             try:

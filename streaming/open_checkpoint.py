@@ -98,6 +98,7 @@ def check_start(settings: JobSettings, thorough: bool = False) -> None:
         DamagedCheckpoint: The checkpoint is damaged.
         DirectoryInUse: Another job uses the checkpoint or the history.
         DirectoryUnwritable: The checkpoint or the history cannot be written to.
+        OSError: The disk is full, or fails.
         sds_core.observer.blob.UnknownBlobVersion: A newer release wrote the state.
     """
     checkpoint = settings.checkpoint

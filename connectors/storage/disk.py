@@ -120,7 +120,11 @@ def is_writable(path: Path) -> bool:
 def cause_of(error: sqlite3.Error, path: Path) -> str:
     """Return the cause of an SQLite error in one line, with the remedy if known."""
     failed = error_of_disk(error, path)
-    return str(error) if failed is None else with_remedy(str(failed.strerror))
+    if failed is not None:
+        return with_remedy(str(failed.strerror))
+    if primary_code(error) == sqlite3.SQLITE_BUSY:
+        return f"{error}; end the program that has the file open"
+    return str(error)
 
 
 def sync(path: Path) -> None:

@@ -18,7 +18,13 @@ from typing import NamedTuple
 import msgspec
 
 from connectors.kafka.producer import Headers
-from connectors.storage.disk import cause_of, locked, with_remedy
+from connectors.storage.disk import (
+    REMEDIES,
+    cause_of,
+    error_of_disk,
+    locked,
+    primary_code,
+)
 from sds_core.mirror.figures import Loss
 
 # `sent` has the latest sender's time of the messages whose hashes have the same `at_ms`
@@ -161,6 +167,8 @@ class Spool:
     Raises:
         StateUnusable: Another mirror uses the directory, or the directory belongs to
             another tap or is not writable.
+        OSError: The disk is full, or fails.
+        sqlite3.Error: Another program has locked the database.
     """
 
     def __init__(
@@ -180,15 +188,20 @@ class Spool:
                 )
                 raise StateUnusable(message) from None
             except OSError as error:
-                reason = with_remedy(error.strerror or str(error))
-                raise _unusable(directory, reason) from error
+                if error.errno in REMEDIES:
+                    raise
+                raise _unusable(directory, error.strerror or str(error)) from error
             try:
                 self._path = directory / "mirror.sqlite"
                 self._database = sqlite3.connect(self._path, check_same_thread=False)
                 opened.callback(self._database.close)
                 self._open(observer or new_observer, now_ms)
             except sqlite3.Error as error:
-                raise _unusable(directory, cause_of(error, self._path)) from error
+                if (failed := error_of_disk(error, self._path)) is not None:
+                    raise failed from error
+                if primary_code(error) == sqlite3.SQLITE_BUSY:
+                    raise
+                raise _unusable(directory, error) from error
             if observer not in (None, self.observer):
                 message = (
                     f"{directory} belongs to observer {self.observer}, not "

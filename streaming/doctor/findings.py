@@ -13,6 +13,7 @@ from connectors.kafka.settings import (
     TopicMissing,
     TopicReplaced,
 )
+from connectors.storage.disk import with_remedy
 from sds_core.observer.blob import UnknownBlobVersion
 from sds_core.text import one_line, printable
 from streaming.checkpoint import CheckpointMismatch
@@ -50,7 +51,7 @@ def checked(check: str, look: Callable[[], Iterable[str]]) -> Checked:
     try:
         findings.extend(look())
     except _FORESEEN as error:
-        findings.append(str(error))
+        findings.append(with_remedy(str(error)))
     except Exception as error:  # After any error, run other checks.
         findings.append(f"the check failed ({error!r}): report it as a defect")
     return Checked(check, tuple(printable(one_line(one)) for one in findings))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from streaming.checkpoint import (
 )
 from streaming.damage import DamagedCheckpoint
 from streaming.directories import DirectoryInUse, DirectoryUnwritable
+from tests.support.small_disk import needs_root, small_disk
 
 
 def start(
@@ -159,6 +161,20 @@ def test_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
         locked_checkpoint(tmp_path / "file" / "a"),
     ):
         pass
+
+
+@needs_root
+def test_start_on_a_full_disk_does_not_call_for_another_directory(
+    tmp_path: Path,
+) -> None:
+    """The same directory can be used once there is space."""
+    with (
+        small_disk(tmp_path / "disk", "1m", "nr_inodes=1") as disk,
+        pytest.raises(OSError, match="No space left on device") as caught,
+        locked_checkpoint(disk / "a"),
+    ):
+        pass
+    assert caught.value.errno == errno.ENOSPC
 
 
 def test_files_are_listed_and_must_be_there(tmp_path: Path) -> None:

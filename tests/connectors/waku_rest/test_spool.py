@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from connectors.waku_rest.spool import (
     open_spool,
 )
 from sds_core.mirror.figures import Loss
+from tests.support.small_disk import fill, needs_root, small_disk
 
 NODE = "http://node"
 
@@ -340,6 +342,23 @@ def test_full_disk_changes_nothing(tmp_path: Path) -> None:
         database.execute("PRAGMA max_page_count = 100000")
         assert spool.accept(page, 3) == 3
         assert seqs(spool) == [1, 2, 3, 4]
+
+
+@needs_root
+def test_start_on_a_full_disk_does_not_call_for_another_state(tmp_path: Path) -> None:
+    """It opens once there is space; new and existing states alike."""
+    with small_disk(tmp_path / "disk", "4m") as disk:
+        with opened(disk / "old"):
+            pass
+        fill(disk)
+        for state in (disk / "old", disk / "new"):
+            with pytest.raises(OSError, match="No space left on device") as caught:
+                Spool(state, None, "tap")
+            assert caught.value.errno == errno.ENOSPC
+            assert str(caught.value.filename).startswith(str(state))
+        (disk / "filler").unlink()
+        with opened(disk / "old"):
+            pass
 
 
 def test_two_mirrors_on_one_state_are_refused(tmp_path: Path) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import socket
+import sqlite3
 from collections.abc import Mapping
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,8 @@ from sds_core.mirror.figures import Loss, MirrorFigures
 from streaming.cli.actions.mirror import topics_to_mirror
 from streaming.cli.mirror import command
 from streaming.cli.node_options import TrafficOptions
+from tests.support.cli.command import sds_monitor
+from tests.support.small_disk import fill, needs_root, small_disk
 
 TOPIC = "/app/1/town/proto"
 SHARD = "/waku/2/rs/1/0"
@@ -95,6 +100,33 @@ def test_the_state_of_another_mirror_is_refused(tmp_path: Path) -> None:
     result = mirror(file / "state", *GIVEN)
     assert result.exit_code == 2
     assert "use a directory of your own" in result.output
+
+
+def test_locked_file_of_the_state_can_be_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A restart works once the other program ends, for example a backup."""
+    with open_spool(tmp_path, None, ""):
+        pass
+    connect = partial(sqlite3.connect, timeout=0)
+    monkeypatch.setattr("connectors.waku_rest.spool.sqlite3.connect", connect)
+    with closing(connect(tmp_path / "mirror.sqlite")) as database:
+        database.execute("BEGIN EXCLUSIVE")
+        result = mirror(tmp_path, *GIVEN)
+    assert result.exit_code == 4
+    assert "database is locked; end the program that has the file" in result.output
+
+
+@needs_root
+def test_start_on_a_full_disk_can_be_repeated(tmp_path: Path) -> None:
+    """A service must be restarted until there is space."""
+    with small_disk(tmp_path / "disk", "4m") as disk:
+        fill(disk)
+        flags = ("--state", str(disk / "state"), "--metrics-port", "0")
+        result = sds_monitor("mirror", *GIVEN, *flags)
+    assert result.returncode == 4
+    line = result.stderr.splitlines()[-1]
+    assert "No space left on device; free space on this disk" in line
 
 
 def test_port_in_use_does_not_count_as_a_kill(tmp_path: Path) -> None:
