@@ -131,6 +131,7 @@ class Mirror:
                             reading.create_task(sweeper.run())
                 all_read.set()
                 intake.has_pending.set()
+            await intake.use(self._spool.end)
 
     async def _beat(self, intake: Intake, coverage: Coverage, ending: Ending) -> None:
         lately_ms = round(INTERVAL_S * 1000) + 2 * self._interval_ms

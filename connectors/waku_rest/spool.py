@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -252,7 +252,8 @@ class Spool:
     def begin(self) -> bool:
         """Mark the spool as open; return whether it was already marked as open.
 
-        If it was already marked, the last mirror was killed or ended with an error.
+        If it was already marked, the last mirror was killed or ended with an error,
+        before it called `end`.
         """
         with self._database as database:
             (was_closed,) = database.execute("SELECT is_closed FROM mirror").fetchone()
@@ -418,12 +419,14 @@ class Spool:
             return f"{self._path}: {cause_of(error, self._path)}"
         return str(error)
 
-    def close(self, in_order: bool = True) -> None:
-        """Close the files; if `in_order`, first mark the spool as closed."""
-        with self._opened:
-            if in_order:
-                with self._database as database:
-                    database.execute("UPDATE mirror SET is_closed = TRUE")
+    def end(self) -> None:
+        """Mark the spool as closed: the mirror has stored all that it has read."""
+        with self._database as database:
+            database.execute("UPDATE mirror SET is_closed = TRUE")
+
+    def close(self) -> None:
+        """Close the files."""
+        self._opened.close()
 
 
 def _unusable(directory: Path, reason: object) -> StateUnusable:
@@ -439,15 +442,6 @@ def open_spool(
     new_observer: str,
     now_ms: int = _LATEST_MS,
 ) -> Iterator[Spool]:
-    """Open a spool, and close it at the end of the `with` block.
-
-    If the block raises an error, the spool stays marked as open. For the arguments, see
-    `Spool`.
-    """
-    spool = Spool(directory, observer, new_observer, now_ms)
-    try:
+    """Open a spool, and close it at the end of the `with` block; see `Spool`."""
+    with closing(Spool(directory, observer, new_observer, now_ms)) as spool:
         yield spool
-    except BaseException:
-        spool.close(in_order=False)
-        raise
-    spool.close()

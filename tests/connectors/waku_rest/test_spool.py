@@ -41,6 +41,7 @@ def opened(directory: Path) -> Iterator[Spool]:
     with open_spool(directory, None, "tap") as spool:
         spool.begin()
         yield spool
+        spool.end()
 
 
 def seqs(spool: Spool) -> list[int]:
@@ -54,6 +55,7 @@ def test_numbers_have_no_holes_over_clean_starts(tmp_path: Path) -> None:
         with open_spool(tmp_path, None, "tap") as spool:
             assert not spool.begin()
             assert spool.accept([incoming(2 * start), incoming(2 * start + 1)], 5) == 2
+            spool.end()
     with opened(tmp_path) as spool:
         assert seqs(spool) == [1, 2, 3, 4, 5, 6]
         assert spool.last_seq == 6
@@ -121,6 +123,7 @@ def test_kill_after_any_step_loses_nothing(tmp_path: Path) -> None:
                 again.skip_number(Loss.UNCLEAN_START)
                 again.accept([incoming(50)], 2_000)
                 assert again.pending(100)[-1].seq == spool.last_seq + 2
+                again.end()
             with open_spool(copy, None, "other") as closed:
                 assert not closed.begin()
 
@@ -141,6 +144,7 @@ def test_kill_is_remembered_until_it_was_handled(tmp_path: Path) -> None:
     assert start_and_fail(tmp_path, reads=True)
     with open_spool(tmp_path, None, "tap") as spool:
         assert spool.begin()
+        spool.end()
     with open_spool(tmp_path, None, "tap") as spool:
         assert not spool.begin()
 

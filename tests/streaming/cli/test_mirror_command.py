@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -14,11 +15,14 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+from connectors.waku_rest.pacing import Ending
 from connectors.waku_rest.spool import StateUnusable, open_spool
+from connectors.waku_rest.writer import FrameWriter
 from sds_core.mirror.figures import Loss, MirrorFigures
 from streaming.cli.actions.mirror import topics_to_mirror
 from streaming.cli.mirror import command
 from streaming.cli.node_options import TrafficOptions
+from streaming.cli.signals import EndedBySignal
 from tests.support.cli.command import sds_monitor
 from tests.support.small_disk import fill, needs_root, small_disk
 
@@ -136,6 +140,26 @@ def test_port_in_use_does_not_count_as_a_kill(tmp_path: Path) -> None:
         result = mirror(tmp_path, *GIVEN, "--metrics-port", port)
     assert result.exit_code == 2
     assert f"port {port} is in use: choose another" in result.output
+    with open_spool(tmp_path, None, "") as spool:
+        assert not spool.begin()
+
+
+def test_second_signal_does_not_count_as_a_kill(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For example a second Ctrl-C: everything has been stored by then."""
+
+    def first_signal(ending: Ending, work: Coroutine[Any, Any, None]) -> None:
+        ending.set()
+        asyncio.run(work)
+
+    def second_signal(writer: FrameWriter) -> None:
+        raise EndedBySignal
+
+    action = "streaming.cli.actions.mirror"
+    monkeypatch.setattr(f"{action}.run_until_signal", first_signal)
+    monkeypatch.setattr(f"{action}.FrameWriter.close", second_signal)
+    assert mirror(tmp_path, *GIVEN).exit_code == 0
     with open_spool(tmp_path, None, "") as spool:
         assert not spool.begin()
 

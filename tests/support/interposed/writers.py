@@ -230,14 +230,14 @@ def spool() -> Writer:
         except sqlite3.Error as error:
             raise RuntimeError(spool.failure(error)) from error
         finally:
-            spool.close(in_order=False)
+            spool.close()
 
     def state(place: Path) -> Any:
         spool = Spool(place / "state", "tap", "new")
         try:
             return spool.last_seq, spool.count, spool.pending(9), spool.size_bytes
         finally:
-            spool.close(in_order=False)
+            spool.close()
 
     return Writer([partial(step, n) for n in range(3)], state, may_be_again=False)
 
