@@ -9,7 +9,9 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from connectors.history.layout import LOCK
 from streaming.directories import DirectoryUnwritable
+from streaming.history import locked_history
 from streaming.open_checkpoint import check_start
 from streaming.settings import JobSettings
 
@@ -17,10 +19,18 @@ from streaming.settings import JobSettings
 def find_in_checkpoint(settings: JobSettings) -> Iterator[str]:
     """Yield why a job cannot use its checkpoint or history; creates no directory.
 
+    A new checkpoint and a history without a lock file stay as they are.
+
     Raises:
         Exception: See `streaming.open_checkpoint.check_start`.
     """
     checkpoint, history = settings.checkpoint, settings.history
+    is_new = not os.path.isdir(checkpoint) or not os.listdir(checkpoint)
+    if not is_new and (foreign := [*_foreign_files(checkpoint)]):
+        # Further checks would create a lock file of this user, which the owner of the
+        # checkpoint cannot use.
+        yield from foreign
+        return
     for what, directory in (
         ("checkpoint", checkpoint),
         ("history", checkpoint if history is None else history.directory),
@@ -31,20 +41,17 @@ def find_in_checkpoint(settings: JobSettings) -> Iterator[str]:
             target = nearest.readlink()
             reason = f"the link {nearest} leads to {target}, which does not exist"
             raise DirectoryUnwritable(what, directory, reason)
-        if nearest != path and not os.access(nearest, os.W_OK | os.X_OK):
-            raise DirectoryUnwritable(
-                what, directory, f"no directory can be created in {nearest}"
-            )
-    if not checkpoint.exists() or not any(checkpoint.iterdir()):
-        return
-    if foreign := [*_foreign_files(checkpoint)]:
-        # Further checks would create a lock file of this user, which the owner of the
-        # checkpoint cannot use.
-        yield from foreign
-        return
-    if history is not None and not history.directory.exists():
+        if not os.access(nearest, os.W_OK | os.X_OK):
+            made = "file" if nearest == path else "directory"
+            reason = f"no {made} can be created in {nearest}"
+            raise DirectoryUnwritable(what, directory, reason)
+    if history is not None and not (history.directory / LOCK).exists():
         history = None
-    check_start(replace(settings, history=history), thorough=True)
+    if not is_new:
+        check_start(replace(settings, history=history), thorough=True)
+    elif history is not None:
+        with locked_history(history.directory):
+            pass
 
 
 def _foreign_files(checkpoint: Path) -> Iterator[str]:

@@ -22,6 +22,7 @@ from streaming.damage import LEDGER
 from streaming.doctor.findings import checked
 from streaming.doctor.machine import find_full_disks, find_short_memory
 from streaming.doctor.services import find_expiring
+from streaming.history import locked_history
 from streaming.ledger.ledger import Ledger
 from tests.support.cli.command import sds_monitor
 from tests.support.small_disk import needs_root, small_disk
@@ -195,6 +196,30 @@ def test_empty_directory_stays_empty(tmp_path: Path) -> None:
     state.mkdir()
     assert not doctor(state)["checkpoint"]
     assert not list(state.iterdir())
+
+
+@needs_root
+def test_directories_that_exist_must_be_writable(tmp_path: Path) -> None:
+    """As those of a service that root has made."""
+    with small_disk(tmp_path / "fixed", "1m", "ro") as fixed:
+        (finding,) = doctor(fixed)["checkpoint"]
+        assert finding.startswith(f"checkpoint {fixed} cannot be written to")
+        flags = ("--history", str(fixed))
+        (finding,) = doctor(tmp_path / "new", *flags)["checkpoint"]
+        assert finding.startswith(f"history {fixed} cannot be written to")
+
+
+def test_history_of_a_running_job_is_found(tmp_path: Path) -> None:
+    """For a new checkpoint too; a history without a lock gets none."""
+    history = tmp_path / "history"
+    history.mkdir()
+    flags = ("--history", str(history))
+    assert not doctor(tmp_path / "new", *flags)["checkpoint"]
+    assert not list(history.iterdir())
+    with locked_history(history):
+        (finding,) = doctor(tmp_path / "new", *flags)["checkpoint"]
+    assert finding.startswith(f"another job writes to history {history}")
+    assert not (tmp_path / "new").exists()
 
 
 def test_check_that_fails_is_a_finding() -> None:
