@@ -40,6 +40,9 @@ _UNFINISHED = re.compile(r"\.sds-monitor-[0-9a-f]{16}")
 _ABANDONED_AFTER_NS = 3_600 * 1_000_000_000
 """Time after which an unlocked file that did not change counts as abandoned."""
 
+_MAX_LINKS = 40
+"""Maximum number of links that are followed, as in the kernel."""
+
 _LEAST_FREE_BYTES = 256 * 1024
 """Free space that SQLite needs to create the file that readers of a database share."""
 
@@ -160,15 +163,29 @@ def make_directory(path: Path, mode: int = 0o777) -> None:
 def is_special(path: Path) -> bool:
     """Whether a path exists, but is no regular file: for example a device or a pipe.
 
-    Such a path is written to directly, because a new file cannot take its place. If the
-    system refuses to look up the path, the result is False.
+    A path that leads to a descriptor of this process, such as `/dev/stdout`, is special
+    too, even if the descriptor's file is regular. A special path is written to
+    directly, because a new file cannot take its place. If the system refuses to look up
+    the path, the result is False.
     """
+    if _descriptor_of(path) is not None:
+        return True
     # `Path.exists` would raise an error, for example if this user cannot search the
     # directory. The write raises this error too, and its callers expect it there.
     try:
         return not stat.S_ISREG(path.stat().st_mode)
     except OSError:
         return False
+
+
+def _descriptor_of(path: Path) -> int | None:
+    with suppress(OSError):
+        for _ in range(_MAX_LINKS):
+            directory = os.path.realpath(path.parent)
+            if directory == f"/proc/{os.getpid()}/fd" and path.name.isdecimal():
+                return int(path.name)
+            path = Path(directory, os.readlink(path))
+    return None
 
 
 @contextmanager
@@ -191,7 +208,11 @@ def replacing(path: Path, unfinished: Path | None = None) -> Iterator[BinaryIO]:
     target = path
     if unfinished is None:
         if is_special(path):
-            with io.BufferedWriter(_NamedFile(path, path)) as file:
+            # A file that is opened again would lose its content.
+            descriptor = _descriptor_of(path)
+            with _errors_of(path):
+                opened = path if descriptor is None else os.dup(descriptor)
+            with io.BufferedWriter(_NamedFile(opened, path)) as file:
                 yield file
             return
         target = Path(os.path.realpath(path))
@@ -248,10 +269,10 @@ def _remove_if_abandoned(path: Path) -> None:
 class _NamedFile(io.FileIO):
     """A file that is written; if this fails, the error has another path's name."""
 
-    def __init__(self, path: Path, name: Path) -> None:
+    def __init__(self, file: Path | int, name: Path) -> None:
         self._path = name
         with _errors_of(name):
-            super().__init__(path, "w")
+            super().__init__(file, "w")
 
     def write(self, data: Any, /) -> int:
         with _errors_of(self._path):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import resource
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -157,6 +159,39 @@ def test_descriptor_of_a_pipe_is_written_to() -> None:
     finally:
         os.close(reader)
         os.close(writer)
+
+
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "link"])
+def test_standard_output_that_is_a_file_is_continued(tmp_path: Path, name: str) -> None:
+    """As after `>> FILE`: what it holds and what is printed later stay."""
+    (tmp_path / "link").symlink_to("/proc/self/fd/1")
+    log = tmp_path / "log"
+    log.write_bytes(b"earlier, ")
+    program = (
+        "from pathlib import Path; "
+        "from connectors.storage.disk import is_special, replacing; "
+        f"path = Path({name!r}); "
+        "print(is_special(path), end=', ', flush=True)\n"
+        "with replacing(path) as file: file.write(b'records, ')\n"
+        "print('later', end='')"
+    )
+    with log.open("ab") as stdout:
+        subprocess.run(
+            [sys.executable, "-c", program],
+            check=True,
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": os.getcwd()},
+            stdout=stdout,
+        )
+    assert log.read_bytes() == b"earlier, True, records, later"
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["link", "log"]
+
+
+def test_links_in_a_circle_are_not_special(tmp_path: Path) -> None:
+    """The write names the error."""
+    link = tmp_path / "link"
+    link.symlink_to("link")
+    assert not is_special(link)
 
 
 @pytest.mark.parametrize("exists", [True, False])
