@@ -78,6 +78,7 @@ class Mirror:
                 name.
             connectors.waku_rest.connection.BadSettings: The certificates that a
                 node's settings name cannot be read.
+            connectors.waku_rest.spool.StateUnusable: A stored value is damaged.
             sqlite3.Error: The disk fails.
         """
         try:

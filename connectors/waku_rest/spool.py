@@ -166,7 +166,7 @@ class Spool:
 
     Raises:
         StateUnusable: Another mirror uses the directory, or the directory belongs to
-            another tap or is not writable.
+            another tap, is damaged or is not writable.
         OSError: The disk is full, or fails.
         sqlite3.Error: Another program has locked the database.
     """
@@ -236,9 +236,13 @@ class Spool:
         self.observer: str
         self.last_seq: int
         self.forgotten_ms: int
-        self.observer, self.last_seq, self.forgotten_ms = database.execute(
+        row = database.execute(
             "SELECT observer, last_seq, forgotten_ms FROM mirror"
         ).fetchone()
+        with self._told_damage():
+            self.observer, self.last_seq, self.forgotten_ms = msgspec.convert(
+                row, tuple[str, int, int]
+            )
         self.count: int
         self.size_bytes: int
         self.count, self.size_bytes = database.execute(
@@ -246,8 +250,19 @@ class Spool:
             "FROM spool",
             (_ROW_BYTES,),
         ).fetchone()
-        numbers = dict(database.execute("SELECT cause, number FROM loss").fetchall())
+        rows = database.execute("SELECT cause, number FROM loss").fetchall()
+        with self._told_damage():
+            numbers = dict(msgspec.convert(rows, list[tuple[str, int]]))
         self.losses = {cause: numbers.get(cause.value, 0) for cause in Loss}
+
+    @contextmanager
+    def _told_damage(self) -> Iterator[None]:
+        try:
+            yield
+        except (msgspec.DecodeError, TypeError) as error:
+            # msgspec raises `TypeError` if a blob is a number or text.
+            reason = f"a value in {self._path.name} is damaged: {error}"
+            raise _unusable(self._path.parent, reason) from error
 
     def begin(self) -> bool:
         """Mark the spool as open; return whether it was already marked as open.
@@ -350,15 +365,25 @@ class Spool:
         return found
 
     def pending(self, limit: int) -> list[Spooled]:
-        """Return the `limit` oldest records, in the order in which to write them."""
+        """Return the `limit` oldest records, in the order in which to write them.
+
+        Raises:
+            StateUnusable: A stored value is damaged.
+        """
         rows = self._database.execute(
             "SELECT id, at_ms, seq, key, value, headers FROM spool ORDER BY id LIMIT ?",
             (limit,),
         )
-        return [
-            Spooled._make((*columns, msgspec.msgpack.decode(packed, type=Headers)))
-            for *columns, packed in rows
-        ]
+        with self._told_damage():
+            return [
+                # If `bytes` is not built in, msgspec decodes text as Base64.
+                msgspec.convert(
+                    (*columns, msgspec.msgpack.decode(packed, type=Headers)),
+                    Spooled,
+                    builtin_types=(bytes,),
+                )
+                for *columns, packed in rows
+            ]
 
     def written(self, records: Sequence[Spooled]) -> None:
         """Delete records that Kafka has acknowledged or permanently refused.

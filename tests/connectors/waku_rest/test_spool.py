@@ -365,6 +365,31 @@ def test_start_on_a_full_disk_does_not_call_for_another_state(tmp_path: Path) ->
             pass
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "spool SET headers = x'c1'",
+        "spool SET headers = 'text'",
+        "spool SET seq = 'text'",
+        "spool SET value = 'text'",
+        "mirror SET last_seq = 'text'",
+        "loss SET number = 'text'",
+    ],
+)
+def test_damaged_value_is_refused(tmp_path: Path, change: str) -> None:
+    """As SQLite does not notice it; the error names the file."""
+    with opened(tmp_path) as spool:
+        spool.accept([incoming(1)], 5)
+        spool.skip_number(Loss.FULL_PAGE)
+    with closing(sqlite3.connect(tmp_path / "mirror.sqlite")) as database, database:
+        database.execute(f"UPDATE {change}")
+    with (
+        pytest.raises(StateUnusable, match=r"a value in mirror.sqlite is damaged"),
+        open_spool(tmp_path, None, "tap") as spool,
+    ):
+        spool.pending(9)
+
+
 def test_two_mirrors_on_one_state_are_refused(tmp_path: Path) -> None:
     """The error says what to do; the state is free when the first ends."""
     with opened(tmp_path), pytest.raises(StateUnusable, match="use another --state"):
