@@ -301,10 +301,11 @@ class NewFiles:
         self._directory = directory
         self._names = names
         # Files that another process wrote recently may not be durable, so they are not
-        # yet known.
+        # yet known. A restored backup has old times of modification, but no program can
+        # set `st_ctime_ns`.
         since_ns = time.time_ns() - _WRITTEN_AFTER_NS
         self._known = frozenset(
-            one for one in self._entries() if os.stat(one[0]).st_mtime_ns < since_ns
+            one for one in self._entries() if os.stat(one[0]).st_ctime_ns < since_ns
         )
 
     def sync(self) -> None:

@@ -218,17 +218,21 @@ def test_directory_that_was_made_but_not_synced_is_synced(
     assert synced == [tmp_path.name, "a", "b"]
 
 
-def test_what_is_new_is_synced_once(tmp_path: Path, synced: list[str]) -> None:
+def test_what_is_new_is_synced_once(
+    tmp_path: Path, synced: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Files, then their directories; a replaced file too, and what is just written."""
     log, state = tmp_path / "commits", tmp_path / "state" / "0"
     for directory in (log, state, tmp_path / "monitor"):
         directory.mkdir(parents=True)
-    for path in (log / "0", state / "1.changelog", tmp_path / "monitor" / "ledger"):
+    ledger = tmp_path / "monitor" / "ledger"
+    for path in (log / "0", log / "1", state / "1.changelog", ledger):
         path.write_bytes(b"x")
-    for path in (tmp_path, *tmp_path.rglob("*")):
-        os.utime(path, ns=(OLD_NS, OLD_NS))
-    (log / "1").write_bytes(b"of a process that was killed")
-    os.utime(log, ns=(OLD_NS, OLD_NS))
+    old_ns = max(path.stat().st_ctime_ns for path in tmp_path.rglob("*"))
+    while (log / "1").stat().st_ctime_ns <= old_ns:
+        (log / "1").write_bytes(b"of a process that was killed")
+    two_minutes_later_ns = old_ns + 120 * 1_000_000_000 + 1
+    monkeypatch.setattr(disk.time, "time_ns", lambda: two_minutes_later_ns)
     new = NewFiles(tmp_path, ("commits", "metadata", "state"))
     new.sync()
     assert synced == ["1", "commits"]
@@ -241,6 +245,15 @@ def test_what_is_new_is_synced_once(tmp_path: Path, synced: list[str]) -> None:
     new.sync()
     assert sorted(synced[2:5]) == ["1", "2.changelog", "metadata"]
     assert sorted(synced[5:]) == sorted(["commits", "0", tmp_path.name])
+
+
+def test_copy_that_kept_old_times_is_new(tmp_path: Path, synced: list[str]) -> None:
+    """As a restored backup, which `cp -a` has written a moment ago."""
+    state = tmp_path / "state"
+    state.write_bytes(b"x")
+    os.utime(state, ns=(OLD_NS, OLD_NS))
+    NewFiles(tmp_path, ("state",)).sync()
+    assert synced == ["state", tmp_path.name]
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
