@@ -70,7 +70,11 @@ def check_machine(settings: JobSettings, is_cluster: bool) -> Iterator[Checked]:
 
 def find_short_memory(cgroup: Path = _CGROUP) -> Iterator[str]:
     """Yield a finding if less memory is free than a job needs."""
-    heap = _heap_bytes(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
+    try:
+        heap = _heap_bytes(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
+    except ValueError as error:
+        yield f"PYSPARK_SUBMIT_ARGS cannot be read ({error}): close its quotes"
+        return
     needed = heap + _BESIDE_HEAP_BYTES
     free = psutil.virtual_memory().available
     # The whole limit counts as free: the memory that a container uses includes cached

@@ -42,6 +42,13 @@ def test_heap_larger_than_memory_is_found(monkeypatch: pytest.MonkeyPatch) -> No
         assert "PYSPARK_SUBMIT_ARGS" in finding
 
 
+def test_open_quote_in_the_arguments_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark could not start with it."""
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--conf 'spark.app.name=a pyspark-shell")
+    (finding,) = find_short_memory()
+    assert finding.startswith("PYSPARK_SUBMIT_ARGS cannot be read (No closing quotat")
+
+
 def test_small_container_is_found(tmp_path: Path) -> None:
     """Its limit counts, if it has one."""
     limit = tmp_path / "memory.max"
