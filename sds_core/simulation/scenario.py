@@ -7,6 +7,8 @@ ends in `_ms`, its value is in milliseconds. Shares are in [0, 1].
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
@@ -419,24 +421,53 @@ def _check_absences(scenario: Scenario) -> None:
 
 
 def _check_names(scenario: Scenario) -> None:
-    channels = [
-        ("channel", f"channels[{place}].name", channel_id)
-        for place, group in enumerate(scenario.channels)
-        for channel_id in group.channel_ids()
-    ]
-    taps = [
-        ("tap", f"taps[{place}].name", tap.name)
-        for place, tap in enumerate(scenario.taps)
-    ]
-    seen: set[tuple[str, str]] = set()
-    for what, path, name in channels + taps:
-        if (what, name) in seen:
-            problem = (
-                f"must be unique, but an earlier {what} also has the name "
-                f"{shown(name)}: give another name"
-            )
-            raise TableError(path, problem)
-        seen.add((what, name))
+    names = _ChannelNames()
+    for place, group in enumerate(scenario.channels):
+        if (name := names.add(group)) is not None:
+            raise _not_unique("channel", f"channels[{place}].name", name)
+    seen: set[str] = set()
+    for place, tap in enumerate(scenario.taps):
+        if tap.name in seen:
+            raise _not_unique("tap", f"taps[{place}].name", tap.name)
+        seen.add(tap.name)
+
+
+def _not_unique(what: str, path: str, name: str) -> TableError:
+    problem = (
+        f"must be unique, but an earlier {what} also has the name {shown(name)}: give "
+        "another name"
+    )
+    return TableError(path, problem)
+
+
+class _ChannelNames:
+    """The ids of the channels of groups; the ids of a large group are not made."""
+
+    def __init__(self) -> None:
+        self._single: set[str] = set()
+        # For single ids of the form `name-number`, the least number of each name.
+        self._least: dict[str, int] = {}
+        self._counts: dict[str, int] = {}
+
+    def add(self, group: ChannelGroup) -> str | None:
+        """Add a group; if an earlier group has an id of this group, return the id."""
+        name, count = group.name, group.count
+        if count > 1:
+            if name in self._counts:
+                return f"{name}-1"
+            least = self._least.get(name)
+            if least is not None and least <= count:
+                return f"{name}-{least}"
+            self._counts[name] = count
+            return None
+        base, _, end = name.rpartition("-")
+        number = int(end) if re.fullmatch("[1-9][0-9]*", end) else None
+        if name in self._single or (number or math.inf) <= self._counts.get(base, 0):
+            return name
+        self._single.add(name)
+        if number is not None:
+            self._least[base] = min(number, self._least.get(base, number))
+        return None
 
 
 def _check_population(scenario: Scenario) -> None:

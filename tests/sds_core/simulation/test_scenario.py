@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sds_core.message_channel.profile import AfterRequest, LamportRule, Profile
 from sds_core.reading import TableError
@@ -239,3 +241,44 @@ def test_span_holds_from_its_start_to_before_its_end() -> None:
         True,
         False,
     ]
+
+
+_NAMES = st.sampled_from(["a", "b", "a-1", "a-2", "a-02", "a-9", "a-1-1", "a-1-2"])
+_GROUPS = st.lists(
+    st.builds(
+        lambda name, count: {
+            "name": name,
+            "count": count,
+            "traffic": {"mean_interval_s": 1},
+        },
+        _NAMES,
+        st.integers(1, 3),
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+@given(_GROUPS)
+def test_ids_of_channels_are_unique(groups: list[dict[str, Any]]) -> None:
+    """Whether they are given one by one or as a number of channels."""
+    ids: list[str] = []
+    refused: tuple[int, set[str]] | None = None
+    for place, group in enumerate(groups):
+        made = [f"{group['name']}-{n}" for n in range(1, group["count"] + 1)]
+        made = [group["name"]] if group["count"] == 1 else made
+        if again := {*made} & {*ids}:
+            refused = place, again
+            break
+        ids += made
+    first = {"name": "s", "description": "s", "duration_s": 9, "participants": 2}
+    mapping = first | {"channels": groups}
+    if refused is None:
+        scenario = Scenario.from_mapping(mapping)
+        assert [one for g in scenario.channels for one in g.channel_ids()] == ids
+        return
+    with pytest.raises(TableError, match="must be unique") as caught:
+        Scenario.from_mapping(mapping)
+    place, again = refused
+    assert f"channels[{place}].name" in str(caught.value)
+    assert any(f"name {one!r}:" in str(caught.value) for one in again)
