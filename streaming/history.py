@@ -113,7 +113,7 @@ class Outbox(NamedTuple):
     tables: KindTables
 
 
-Write = Callable[[HistoryTable, Sequence[Row]], None]
+_Write = Callable[[HistoryTable, Sequence[Row]], None]
 """Writes rows of a table to a destination."""
 
 
@@ -138,7 +138,7 @@ class _Export:
     table: HistoryTable
     as_row: Callable[[Any], Row]
     destination: Destination
-    write: Write
+    write: _Write
     is_late: Callable[[], bool]
     limit: int = _CHUNK_ROWS
     progress_s: float = field(default_factory=time.monotonic)
@@ -214,7 +214,7 @@ class HistoryExporter:
         since_s = min((one.progress_s for one in self._exports), default=math.inf)
         return max(0.0, time.monotonic() - since_s)
 
-    def _all_exports(self, write_files: Write) -> Iterator[_Export]:
+    def _all_exports(self, write_files: _Write) -> Iterator[_Export]:
         for findings, topics, tables in self._outboxes:
             kind = tables.kind
             types: list[tuple[type[OutboxRow], HistoryTable, Callable[..., Row]]] = [
@@ -251,20 +251,19 @@ class HistoryExporter:
         return time.monotonic() >= self._deadline_s
 
     def _run(self) -> None:
-        told = _Told()
-        to_files, to_topics = (
-            [
-                _Task(one, every_s, "the history waits", told)
+        warnings = _Warnings()
+
+        def tasks(destination: Destination, every_s: float) -> list[_Task]:
+            return [
+                _Task(one, every_s, "the history waits", warnings)
                 for one in self._exports
                 if one.destination is destination
             ]
-            for destination, every_s in (
-                (Destination.PARQUET, _PARQUET_EVERY_S),
-                (Destination.TOPICS, _POLL_S),
-            )
-        )
+
+        to_files = tasks(Destination.PARQUET, _PARQUET_EVERY_S)
+        to_topics = tasks(Destination.TOPICS, _POLL_S)
         trouble = "the history cannot be put in order"
-        maintenance = _Task(self._maintain, _MAINTENANCE_EVERY_S, trouble, told)
+        maintenance = _Task(self._maintain, _MAINTENANCE_EVERY_S, trouble, warnings)
         while not self._ending.wait(_POLL_S):
             for task in (*to_files, *to_topics, maintenance):
                 if task.due_s <= time.monotonic() and not self._ending.is_set():
@@ -294,13 +293,13 @@ class HistoryExporter:
         self._parquet.compact(time.time_ns() // 1_000_000)
 
 
-class _Told:
+class _Warnings:
     """Logs warnings, but omits a warning that was logged recently."""
 
     def __init__(self) -> None:
         self._until_s: dict[str, float] = {}
 
-    def warn(self, text: str, *, with_traceback: bool) -> None:
+    def log(self, text: str, *, with_traceback: bool) -> None:
         now_s = time.monotonic()
         self._until_s = {one: s for one, s in self._until_s.items() if s > now_s}
         if text not in self._until_s:
@@ -319,7 +318,7 @@ class _Task:
     work: Callable[[], None]
     every_s: float
     trouble: str
-    told: _Told
+    warnings: _Warnings
     due_s: float = field(default_factory=time.monotonic)
     failed: bool = False
 
@@ -330,7 +329,7 @@ class _Task:
         except Exception as error:  # The job survives any error.
             unforeseen = not isinstance(error, _FORESEEN)
             cause = with_remedy(str(error))
-            self.told.warn(f"{self.trouble}: {cause}", with_traceback=unforeseen)
+            self.warnings.log(f"{self.trouble}: {cause}", with_traceback=unforeseen)
             self.failed = True
         else:
             self.failed = False

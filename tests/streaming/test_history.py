@@ -96,15 +96,21 @@ def _table(checkpoint: Checkpoint, name: str) -> Path:
     return checkpoint.settings.directory / name
 
 
+def blocked(checkpoint: Checkpoint, name: str) -> Path:
+    """Put a file where the directory of a table belongs; returns its path."""
+    in_the_way = _table(checkpoint, name)
+    in_the_way.parent.mkdir(exist_ok=True)
+    in_the_way.write_text("")
+    return in_the_way
+
+
 def test_rows_wait_while_the_disk_fails(
     checkpoint: Checkpoint, caplog: pytest.LogCaptureFixture
 ) -> None:
     """No row is lost, and the log names the failure."""
     checkpoint.findings.record_minutes({"town": minutes(2)})
     checkpoint.findings.record_incidents({"town": [lost("m")]})
-    in_the_way = _table(checkpoint, CHANNEL_MINUTES.name)
-    in_the_way.parent.mkdir()
-    in_the_way.write_text("")
+    in_the_way = blocked(checkpoint, CHANNEL_MINUTES.name)
     checkpoint.export()
     assert (
         checkpoint.findings.count_pending()
@@ -127,9 +133,7 @@ def test_rows_of_another_table_are_written_once_while_a_table_fails(
     """Else each attempt writes them to another file."""
     checkpoint.findings.record_minutes({"town": minutes(2)})
     checkpoint.findings.record_incidents({"town": [lost("m")]})
-    in_the_way = _table(checkpoint, CHANNEL_MINUTES.name)
-    in_the_way.parent.mkdir()
-    in_the_way.write_text("")
+    blocked(checkpoint, CHANNEL_MINUTES.name)
     for _ in range(3):
         checkpoint.export()
     assert len(files(day_directory(_table(checkpoint, INCIDENTS.name), _MONDAY))) == 1
@@ -147,8 +151,7 @@ def test_table_that_accepts_no_rows_is_stalled(
     with checkpoint.exporter() as exporter:
         begun_s = time.monotonic()
         wait_until(lambda: exporter.stalled_s() < time.monotonic() - begun_s)
-    in_the_way = _table(checkpoint, CHANNEL_MINUTES.name)
-    in_the_way.write_text("")
+    blocked(checkpoint, CHANNEL_MINUTES.name)
     checkpoint.findings.record_incidents({"town": [lost("n")]})
     checkpoint.findings.record_minutes({"town": minutes(1)})
     with checkpoint.exporter() as exporter:
@@ -299,9 +302,7 @@ def test_old_incidents_are_deleted_although_the_files_never_had_them(
     """Else they pile up while the disk of the history is away; their rows wait."""
     checkpoint.settings = replace(checkpoint.settings, days=3)
     checkpoint.findings.record_incidents({"town": [lost("old")]})
-    in_the_way = _table(checkpoint, INCIDENTS.name)
-    in_the_way.parent.mkdir()
-    in_the_way.write_text("")
+    blocked(checkpoint, INCIDENTS.name)
     checkpoint.export(MONDAY_MS + 4 * DAY_MS - 1)
     assert checkpoint.incidents() == [("old", True)]
     checkpoint.export(MONDAY_MS + 4 * DAY_MS)
