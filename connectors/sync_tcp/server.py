@@ -11,6 +11,7 @@ import asyncio
 import logging
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 
 from connectors.sockets.listener import Listener, listen
@@ -62,7 +63,8 @@ class SyncServer:
         tree: Function that returns the current tree. Each synchronisation calls it
             once.
         records: Function that returns the records of message hashes. It runs in a
-            thread. If it raises an error, the peer's request is refused.
+            thread, for at most `MAX_CONNECTIONS` peers at the same time. If it raises
+            an error, the peer's request is refused.
         limits: Limits of requests.
         timeouts: How long to wait for peers.
         tls: Function that returns the TLS context for a new connection; None for no
@@ -90,6 +92,8 @@ class SyncServer:
         self._tls = tls
         self._admits = admits
         self._listener: Listener | None = None
+        # Threads that wait for records are not available for computing answers.
+        self._lookups = ThreadPoolExecutor(MAX_CONNECTIONS)
         self._connections: set[asyncio.Task[None]] = set()
         self._peers: list[str] = []  # Addresses.
         self.figures = figures or ServingFigures()
@@ -203,7 +207,10 @@ class SyncServer:
                 frame = await stream.read()
         while frame is not None:
             if frame.kind is Kind.RECORDS_REQUEST:
-                await stream.write(await asyncio.to_thread(self._found, frame))
+                found = asyncio.get_running_loop().run_in_executor(
+                    self._lookups, self._found, frame
+                )
+                await stream.write(await found)
             else:
                 if frame.kind is Kind.OPEN:
                     check_fields(frame.body, _MAX_OPEN_FIELDS)

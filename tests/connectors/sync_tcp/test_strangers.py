@@ -7,6 +7,7 @@ import logging
 import ssl
 import threading
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -163,6 +164,35 @@ def test_other_peers_are_answered_while_an_answer_is_computed() -> None:
             assert not slow.done()
             may_end.set()
             assert await slow
+
+    try:
+        asyncio.run(run())
+    finally:
+        may_end.set()
+
+
+def test_other_peers_are_answered_while_records_are_looked_up() -> None:
+    """A slow lookup takes no thread that computes answers."""
+    begun, may_end = threading.Event(), threading.Event()
+
+    def slow(hashes: Sequence[bytes]) -> Iterable[pb.Record]:
+        begun.set()
+        assert may_end.wait(30)
+        return []
+
+    async def run() -> None:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+        server = SyncServer(lambda: TREE, slow, timeouts=TIMES)
+        async with server.listening(LOOPBACK) as address:
+            lookup = asyncio.ensure_future(
+                Peer(address, timeouts=TIMES).records([bytes(32)])
+            )
+            while not begun.is_set():
+                await asyncio.sleep(0.01)
+            assert await same(Peer(address, timeouts=TIMES))
+            assert not lookup.done()
+            may_end.set()
+            assert await lookup == []
 
     try:
         asyncio.run(run())
