@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from sds_core.metrics import Metric, MetricKind, Sample, in_seconds, one_sample
 from sds_core.observer.channel_table import ChannelSettings
-from sds_core.observer.excused import ExcusedFindings
+from sds_core.observer.excused import Excuse, ExcusedFindings
 from sds_core.observer.kinds import AnyKind
+from sds_core.observer.settings import DEFAULTS
 from sds_core.observer.snapshot import OTHER, Snapshot, Views
 from sds_core.observer.verdict import Verdict
 from sds_core.reason import Reason
@@ -124,6 +126,26 @@ def _excused(
             yield name, (one.kind,), read(one)
 
 
+def _unexcused(views: Views[Any]) -> Iterable[tuple[str, tuple[str, ...], int]]:
+    yield from _excused(views, lambda one: one.counted)
+    # The findings of `other` are those of all views without a label, so views without
+    # excused findings count too.
+    others = views.totals.keys() - set(views.labels)
+    excused = {
+        name: {one.kind for one in views.excused[name]}
+        for name in others & views.excused.keys()
+    }
+    kinds = frozenset[str]().union(*excused.values())
+    for name in others if kinds else ():
+        # If everything is excused, the result has all findings.
+        for one in views.kind.excused(views.totals[name], _everything, DEFAULTS):
+            if one.kind in kinds - excused.get(name, set()):
+                yield name, (one.kind,), one.excused
+
+
+_everything = partial(Excuse, "")
+
+
 def _tap_clocks(snapshot: Snapshot) -> Iterable[Sample]:
     """Return the clock offset of each tap in seconds.
 
@@ -165,7 +187,7 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
             "Findings in the verdict's window that the verdict does not ignore; absent "
             "for a kind without ignored findings.",
             ("channel", "kind"),
-            _by_view(lambda views: _excused(views, lambda one: one.counted)),
+            _by_view(_unexcused),
         ),
         Metric(
             "sds_alert_held_back",

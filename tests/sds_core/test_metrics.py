@@ -27,6 +27,7 @@ from sds_core.observer.histogram import Histogram
 from sds_core.observer.mvds.figures import GROUP_FIGURES
 from sds_core.observer.mvds.kind import SHARD_VIEWS
 from sds_core.observer.mvds.totals import GroupTotals
+from sds_core.observer.sds.evidence import Evidence
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.totals import BloomGauge, ChannelTotals
 from sds_core.observer.snapshot import JobFigures, Views
@@ -390,6 +391,22 @@ def test_alerts_that_are_held_back_have_channel_and_reason() -> None:
     assert excused == lost | {("a", "undelivered"): 3}
     counted = samples("sds_unexcused_findings", snapshot)
     assert counted == dict.fromkeys(lost, 0) | {("a", "undelivered"): 2}
+
+
+def test_findings_of_other_are_those_of_all_its_channels() -> None:
+    """Losses of a channel without excuses count although another one has excuses."""
+    at_ms = (10_000, 20_000)
+    sound = Evidence(
+        99, 99, False, True, [(*at_ms, 12)], [(*at_ms, 60)], [], [], [], []
+    )
+    lost = EXCUSED._replace(excused=1, counted=2)
+    snapshot = snapshot_of(
+        channels=dict.fromkeys("abx", ChannelTotals(evidence=sound)),
+        labels=("a",),
+        excused={"x": (lost,)},
+    )
+    assert samples("sds_excused_findings", snapshot) == {("other", "lost"): 1}
+    assert samples("sds_unexcused_findings", snapshot) == {("other", "lost"): 14}
 
 
 def test_clocks_of_taps_without_a_label_are_other() -> None:
