@@ -23,6 +23,10 @@ SLICE_INTERVAL = timedelta(minutes=1)
 """Interval at which a recording rule records a slice. Figures of longer windows are
 computed from slices."""
 
+RETRACTED_WITHIN = timedelta(milliseconds=DEFAULTS.horizon_ms)
+"""Maximum time from a loss to its retraction. The monitor follows no message for longer
+than this."""
+
 
 @dataclass(frozen=True, slots=True)
 class BurnRate:

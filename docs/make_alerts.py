@@ -74,6 +74,8 @@ With an SLO of 93 % or less, the factor 14.4 is never reached, even if all event
 Deliveries and messages are counted in slices of five minutes.
 If a capture gap excuses some findings of a slice, the slice counts only a limited number of failures.
 The limit is the number of findings of the last ten minutes, without the findings that a capture gap excuses.
+Retracted losses are subtracted from the failures of a window of 30 minutes or more.
+As many retractions as excused losses are not subtracted, because excused losses are no failures.
 A window does not contain data from before Prometheus first saw the monitor.
 It also does not contain data from outages of more than five minutes in which Prometheus could not reach the monitor.
 """  # noqa: E501 - one sentence per line

@@ -4,6 +4,10 @@ The rules count in slices of five minutes, and add the slices up for longer wind
 a slice has excused failures, the slice counts at most one failure for each unexcused
 finding. Thus, traffic that the taps missed does not look like loss. A short capture gap
 affects only its own slices, although the longest window of an alert is three days.
+
+Retracted losses are subtracted from the failures of a window. A retraction does not
+show whether its loss was excused. Excused losses are not failures, so as many
+retractions as excused losses are not subtracted.
 """
 
 from __future__ import annotations
@@ -22,7 +26,12 @@ from dashboards.rules.promql import (
     summed,
     unmuted_blind,
 )
-from dashboards.thresholds import BURN_RATES, SLICE, SLICE_INTERVAL
+from dashboards.thresholds import (
+    BURN_RATES,
+    RETRACTED_WITHIN,
+    SLICE,
+    SLICE_INTERVAL,
+)
 
 BLIND = "job:sds_views_blind:sum"
 """Number of blind channels and groups that are not muted."""
@@ -40,18 +49,30 @@ class Indicator:
     """The events that an SLO counts, and which of these events count as failures.
 
     `ended` and `failed` are parts of the names of series. `kind` is the kind of the
-    findings that count as failures.
+    findings that count as failures. `retracted` is the counter of retracted failures;
+    None if failures are never retracted.
     """
 
     objective: str
     ended: str
     failed: str
     kind: str
+    retracted: str | None = None
 
     @property
     def detected(self) -> str:
         """Name of the series that counts failures in a slice, even excused failures."""
         return f"channel:{self.failed}_found:increase{LIFE(SLICE)}"
+
+    @property
+    def excused(self) -> str:
+        """Name of the series that counts excused failures in a slice."""
+        return f"channel:{self.failed}_excused:increase{LIFE(SLICE)}"
+
+    @property
+    def taken_back(self) -> str:
+        """Name of the series that counts retractions in a slice."""
+        return f"channel:{self.failed}_retracted:increase{LIFE(SLICE)}"
 
     def ratio(self, window: timedelta) -> str:
         """Return the name of the series with the share of failures in a window."""
@@ -62,12 +83,19 @@ class Indicator:
         return f"channel:{self.ended}:increase{LIFE(window)}"
 
     def failures(self, window: timedelta) -> str:
-        """Return the name of the series with the number of failures in a window."""
+        """Return the name of the series with the number of failures in a window.
+
+        In the series of a slice, retracted failures count too.
+        """
         return f"channel:{self.failed}:increase{LIFE(window)}"
 
 
 DELIVERY = Indicator(
-    "delivery", "sds_deliveries_ended", "sds_deliveries_failed", "undelivered"
+    "delivery",
+    "sds_deliveries_ended",
+    "sds_deliveries_failed",
+    "undelivered",
+    "sds_delivery_losses_retracted_total",
 )
 ACKNOWLEDGEMENT = Indicator(
     "acknowledgement",
@@ -126,8 +154,7 @@ def _deliveries(window: str) -> tuple[str, str]:
     lost = summed(
         f'increase(sds_deliveries_total{{outcome="lost"}}[{window}])', "outcome"
     )
-    retracted = summed(f"increase(sds_delivery_losses_retracted_total[{window}])")
-    return ended, f"{lost}\n- {retracted}"
+    return ended, lost
 
 
 def _acknowledgements(window: str) -> tuple[str, str]:
@@ -145,8 +172,8 @@ def _slices(
     # The monitor counts findings over the window of its verdict, which is longer than a
     # slice. Thus, `most` may exceed the number of failures in the slice.
     most = most_findings("unexcused", indicator.kind, window)
-    # The second and third rules read the series that earlier rules record.
-    return [
+    # Later rules read the series that earlier rules record.
+    rules = [
         _rule(detected, failed),
         _rule(
             failures,
@@ -154,18 +181,30 @@ def _slices(
             f"or ({most} < {detected})\n"
             f"or ({detected} and {holes})",
         ),
-        _rule(indicator.events(SLICE), f"({ended})\n- ({detected} - {failures})"),
+        _rule(indicator.excused, f"{detected} - {failures}"),
+        _rule(indicator.events(SLICE), f"({ended})\n- {indicator.excused}"),
     ]
+    if indicator.retracted is not None:
+        retracted = summed(f"increase({indicator.retracted}[{window}])")
+        rules.append(_rule(indicator.taken_back, retracted))
+    return rules
 
 
 def _sums(indicator: Indicator, window: timedelta, pace: Pace) -> list[dict[str, str]]:
     # Slices overlap: each event is in `SLICE / SLICE_INTERVAL` slices, so the sum is
     # divided by this number.
     each = SLICE_INTERVAL / SLICE
+
+    def sum_of(part: str, since: timedelta = window) -> str:
+        return f"{each:g} * sum_over_time({part}[{pace(since)}])"
+
+    failed = sum_of(indicator.failures(SLICE))
+    if indicator.retracted is not None:
+        retracted = sum_of(indicator.taken_back)
+        # The losses of these retractions may be earlier than the window.
+        excused = sum_of(indicator.excused, window + RETRACTED_WITHIN)
+        failed += f"\n- clamp_min({retracted} - {excused}, 0)"
     return [
-        _rule(whole, f"{each:g} * sum_over_time({part}[{pace(window)}])")
-        for whole, part in (
-            (indicator.events(window), indicator.events(SLICE)),
-            (indicator.failures(window), indicator.failures(SLICE)),
-        )
+        _rule(indicator.events(window), sum_of(indicator.events(SLICE))),
+        _rule(indicator.failures(window), failed),
     ]
