@@ -49,7 +49,7 @@ TIMES = frozenset(
 )
 """Names of fields whose value is a time, or a list or mapping of times."""
 
-_BY_ID = frozenset({"causes", "channels", "views", "wrong_clocks"})
+_BY_ID = frozenset({"causes", "channels", "plans", "views", "wrong_clocks"})
 """Names of fields whose value is a mapping with ids as keys.
 
 An id may equal a name in `TIMES`, but is not the name of a field.

@@ -45,14 +45,19 @@ def test_times_are_found_at_any_depth() -> None:
 
 
 def test_ids_that_look_like_names_of_times_are_ids() -> None:
-    """Senders choose the names of channels and participants; taps have any name."""
+    """Senders choose the names of channels and participants; taps have any name.
+
+    So do the variants of a plan.
+    """
     hostile = {
         "channels": {"since": {"messages": 1}, "lacking": {"messages": 2}},
+        "plans": {"found": {"changes": {"loss": "0.1"}}},
         "lacking": {"since": MS, "found": MS},
         "wrong_clocks": {"clock": 90_000},
     }
     found = with_utc(hostile)
     assert found["channels"] == hostile["channels"]
+    assert found["plans"] == hostile["plans"]
     assert found["wrong_clocks"] == hostile["wrong_clocks"]
     assert found["lacking"] == hostile["lacking"]
     assert found["lacking_utc"] == {"since": TEXT, "found": TEXT}
