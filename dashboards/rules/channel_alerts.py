@@ -109,7 +109,9 @@ def channel_alerts(pace: Pace) -> Iterator[Alert]:
         "forecast).",
         dashboard=CAPACITY,
     )
-    collisions = growth("sds_message_id_collisions_total", at.COLLISION_WINDOW, pace)
+    collisions = growth(
+        "sds_message_id_collisions_total", at.COLLISION_WINDOW, pace, may_fall=True
+    )
     yield _alert(
         "SdsMessageIdCollision",
         Severity.WARNING,
@@ -120,7 +122,9 @@ def channel_alerts(pace: Pace) -> Iterator[Alert]:
         "Lamport timestamp.",
         dashboard=CHANNEL,
     )
-    evicted = growth("sds_remembered_evicted_total", at.EVICTION_WINDOW, pace)
+    evicted = growth(
+        "sds_remembered_evicted_total", at.EVICTION_WINDOW, pace, may_fall=True
+    )
     yield _alert(
         "SdsMemoryEvicted",
         Severity.WARNING,

@@ -25,7 +25,7 @@ _VIEWS = "mvds_group"
 """Prefix of the metrics about the settings of groups."""
 
 _shown = partial(shown, views=_VIEWS)
-_growth = partial(growth, all_labelled=ALL_GROUPS_LABELLED)
+_growth = partial(growth, may_fall=True, all_labelled=ALL_GROUPS_LABELLED)
 
 
 def group_alerts(pace: Pace) -> Iterator[Alert]:

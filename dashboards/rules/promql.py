@@ -92,9 +92,11 @@ def growth(
       window. For example, Prometheus scrapes the monitor for the first time, or the
       channel got a label. For figures of groups, `all_labelled` must be
       `ALL_GROUPS_LABELLED`.
-    - If the counter restarted, the base is also the lowest value in the window. With
-      `may_fall`, the same applies if the figure fell below the last value before the
-      window.
+    - If the counter restarted, the base is also the lowest value in the window. Unless
+      `may_fall`, a restart is found only if the current value is below the last value
+      before the window, so a single wrong 0 is no restart. With `may_fall`, the same
+      applies if any value in the window is below it: the figure is a gauge, or its
+      subject may be forgotten and return.
     """
     since = pace(window)
     earlier = f"[{pace(BEFORE_WINDOW)}] offset {since}"

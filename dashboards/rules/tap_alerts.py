@@ -72,7 +72,9 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
         at.TAP_CLOCK_FOR,
     )
     window = pace(at.TAP_MISSING_WINDOW)
-    missing = growth("sds_tap_missing_records_total", at.TAP_MISSING_WINDOW, pace)
+    missing = growth(
+        "sds_tap_missing_records_total", at.TAP_MISSING_WINDOW, pace, may_fall=True
+    )
     yield _alert(
         "SdsTapMissingRecords",
         Severity.WARNING,
