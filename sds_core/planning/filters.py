@@ -9,7 +9,11 @@ import numpy as np
 from sds_core.planning.hours import Floats
 
 _ROLLED_OVER = 0.2
-"""If a filter loses more than this share of its ids in an hour, it has rolled over."""
+"""If a filter loses more than this share of its ids in an hour, it has rolled over.
+
+If a filter has more ids than before a roll-over, by more than this share, the roll-over
+does not limit the filter.
+"""
 
 
 def filter_ids(bits_set: Floats, m_bits: Floats, k: Floats) -> Floats:
@@ -43,10 +47,19 @@ def added_ids(ids: Floats) -> Floats:
     return np.maximum(np.diff(ids, prepend=ids[:1]), 0.0)
 
 
-def rolled_over_at(ids: Floats) -> float | None:
+def rolled_over_at(ids: Floats, messages: Floats) -> float | None:
     """Return the largest number of ids that a filter had before a roll-over.
 
-    The result is None if no roll-over occurred.
+    The result is None if no roll-over occurred, or if the filter now has so many more
+    ids that it was emptied for another reason, such as a restart of all participants.
+
+    `ids` has the maximum number of ids in each hour. `messages` has the number of new
+    messages in each hour, shape (n,). Each message adds an id, so a filter in a busy
+    channel may be nearly full again in the hour after a roll-over.
     """
-    falls = np.flatnonzero(ids[1:] < (1 - _ROLLED_OVER) * ids[:-1])
-    return float(ids[falls].max()) if len(falls) else None
+    before, after = ids[:-1], ids[1:]
+    expected = before + messages[1:]
+    fell = (after < before) & (after < (1 - _ROLLED_OVER) * expected)
+    most = float(before[fell].max(initial=0))
+    is_limited = fell.any() and ids[-1] <= (1 + _ROLLED_OVER) * most
+    return most if is_limited else None

@@ -264,7 +264,7 @@ def _filter(hours: Hours, settings: ForecastSettings) -> tuple[Outlook, Reached]
     found = reached("filter_ids", limit, now, times, settings.coverage)
     levels = now + np.cumsum(paths, axis=0)
     past = by_day(ids).max(axis=1)
-    rolled_at = filters.rolled_over_at(ids)
+    rolled_at = filters.rolled_over_at(ids, hours.grown["messages"])
     if rolled_at is not None:
         note = f"rolls over at about {rolled_at:,.0f} ids"
         if rolled_at < limit:

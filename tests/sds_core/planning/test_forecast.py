@@ -160,6 +160,37 @@ def test_filter_that_rolls_over_does_not_reach_its_limit() -> None:
     assert max(day.high for day in figure.days) < 30_000
 
 
+def test_filter_that_is_full_again_within_an_hour_rolls_over() -> None:
+    """The history has each hour's maximum, which does not fall by a fifth."""
+    rows = rows_with("bloom_hashes")
+    an_hour, most, kept = 3_600, 10_000, 5_000
+    for number, row in enumerate(rows, start=1):
+        row["messages"] = number * an_hour
+        since = row["messages"] % (most - kept)
+        ids = np.array([most if since < an_hour else kept + since])
+        row["bloom_bits"] = 150_000
+        row["bloom_bits_set"] = int(bits_of(ids, 150_000)[0])
+    one = fleet_of({"a": rows}).views["a"]
+    limit = limit_of(one, "filter_ids")
+    assert limit.at_ms is limit.earliest_ms is limit.latest_ms is None
+    assert limit.note == "rolls over at about 10,000 ids"
+    figure = one.figures["filter_ids"]
+    assert max(day.high for day in figure.days) == pytest.approx(most, rel=0.001)
+
+
+def test_filter_with_more_ids_than_before_it_was_emptied_reaches_its_limit() -> None:
+    """As after all participants began with empty filters once."""
+    grown = rows_with("messages", *FILTER)
+    emptied = [dict(row) for row in grown]
+    for row in emptied[:200]:
+        ids = np.array([row["messages"] + 10_000])
+        row["bloom_bits_set"] = int(bits_of(ids, MONTH.filter_bits)[0])
+    views = fleet_of({"grown": grown, "emptied": emptied}).views
+    limits = [limit_of(one, "filter_ids") for one in views.values()]
+    assert [limit.note for limit in limits] == ["", ""]
+    assert all(limit.at_ms is not None for limit in limits)
+
+
 @pytest.mark.parametrize("cycle", [10**9, 30_000], ids=["grows", "rolls over"])
 @pytest.mark.parametrize(
     "quiet",
