@@ -21,6 +21,7 @@ from sds_core.observer.snapshot import Snapshot
 from sds_core.planning.fleet import HourlyRows
 from sds_core.planning.hours import DAY_MS, HOUR_MS
 from sds_core.planning.plan import Plan
+from sds_core.text import utc_time
 from streaming import plan_worker, planner
 from streaming.plan_worker import FIT_DAYS, Order, compute, read_history
 from streaming.planner import Bounds, Planner
@@ -90,6 +91,14 @@ def test_nothing_is_begun_after_its_time(history: HistorySettings) -> None:
     order = Order(str(history.directory), "sds", ["town", "new"], 3, END_MS, 100, -1.0)
     plan = compute(order)
     assert (plan.views, plan.without, plan.hidden) == ({}, {}, 5)
+
+
+def test_old_history_gives_no_forecast(history: HistorySettings) -> None:
+    """A monitor that catches up by days would say that limits are reached."""
+    now_ms = END_MS + 4 * DAY_MS
+    plan = compute(Order(str(history.directory), "sds", ["town"], 0, now_ms, 100, 60))
+    assert plan.views == {}
+    assert plan.without == {"town": f"silent since {utc_time(END_MS)}"}
 
 
 def test_views_of_several_queries_are_forecast(
