@@ -40,6 +40,7 @@ from connectors.web.paging import (
     PAGE_LIMIT,
     ListedIncident,
     PageQuery,
+    PlaceMs,
     Reference,
     ViewsQuery,
     next_after,
@@ -74,7 +75,7 @@ class _ViewPlace(NamedTuple):
 
 class _SpanPlace(NamedTuple):
     # Not the start: without `from`, the first period begins later on each request.
-    end_ms: int
+    end_ms: PlaceMs
 
 
 def _place_of(span: Span) -> _SpanPlace:

@@ -29,8 +29,8 @@ pages of many concurrent requests fit into memory."""
 _LONG_ID_CHARS = 100
 """Number of characters that remain if a long id is cut for an address."""
 
-_INT64 = msgspec.Meta(ge=-(2**63), le=2**63 - 1)
-"""Limits of a time: the 64-bit integers of the databases."""
+PlaceMs = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+"""A time in a place, Unix ms: a 64-bit integer, as in the databases."""
 
 Entry = TypeVar("Entry")
 Place = TypeVar("Place")
@@ -140,7 +140,7 @@ class ListedIncident(NamedTuple):
             channel no longer exists; empty if the channel id is not long.
     """
 
-    found_ms: Annotated[int, _INT64]
+    found_ms: PlaceMs
     channel: Reference
     kind: IncidentKind
     message_id: str

@@ -24,7 +24,7 @@ from connectors.web.answer_types import (
 from connectors.web.lookups import Lookups, read_figures
 from connectors.web.naming import display_name
 from connectors.web.operations import KINDS, json_operation, of_views
-from connectors.web.paging import Reference, ViewsQuery, next_after
+from connectors.web.paging import PlaceMs, Reference, ViewsQuery, next_after
 from connectors.web.parameters import views_of
 from connectors.web.refusals import HistoryBusy, HistoryUnreadable
 from connectors.web.sources import Sources
@@ -57,7 +57,7 @@ class ViewHours(TypedDict):
 
 
 class _HourPlace(NamedTuple):
-    minute: int
+    minute: PlaceMs
 
 
 class ViewForecast(ForecastObject):

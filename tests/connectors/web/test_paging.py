@@ -245,3 +245,15 @@ def test_invalid_next_is_refused_in_one_line(
         "after must be the value of the field 'next' in an answer of this monitor"
     )
     assert stage.asked == []
+
+
+@pytest.mark.parametrize("kind", ["hours", "verdicts"])
+@pytest.mark.usefixtures("many")
+def test_time_beyond_the_databases_integers_is_refused(
+    client: httpx.Client, kind: str
+) -> None:
+    """DuckDB would refuse it with an internal error."""
+    given = {"id": "c1", "after": next_page([10**40])}
+    answer = client.get(f"/api/v1/views/sds/{kind}", params=given)
+    assert answer.status_code == 400
+    assert answer.json()["error"].startswith("after must be")
