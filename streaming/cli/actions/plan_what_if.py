@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -210,7 +210,9 @@ def _print_tables(
     print_line(console, _title(plans[BASE]), "bold")
     for line in _changes(question):
         print_line(console, line)
-    marks = {name: _MARKS[one.source] for name, one in figures[BASE].items()}
+    marks = {
+        name: _mark(of[name].source for of in figures.values()) for _, name, _ in ROWS
+    }
     known = measured.figures if measured else None
     rows = [
         [
@@ -249,6 +251,12 @@ def _title(plan: ChannelPlan) -> str:
         f"{counted(plan.participants, 'participant')}, {plan.messages_per_day:,.6g} "
         f"messages a day, {100 * plan.loss:.3g} % loss, profile {plan.profile}"
     )
+
+
+def _mark(sources: Iterable[FigureSource]) -> str:
+    # If participants are offline, some figures have no closed form.
+    first, *others = {*sources}
+    return _MARKS[FigureSource.BOTH if others else first]
 
 
 def _between(estimate: Estimate, unit: str, *, signed: bool = False) -> str:

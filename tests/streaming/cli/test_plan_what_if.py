@@ -127,6 +127,16 @@ def test_json_has_sources_and_intervals(plan_file: Path) -> None:
     assert "<svg" not in nothing[: nothing.index("</figure>")]
 
 
+def test_figure_that_is_only_sometimes_closed_has_the_mark_of_both(
+    plan_file: Path,
+) -> None:
+    """The share of first deliveries has no formula if participants are offline."""
+    found = invoke("--plan", str(plan_file), "--variant", "away:offline_share=0.5")
+    assert "delivered at first ≈" in found.output
+    assert "delivered in the end ~" in found.output
+    assert "bytes a frame with content =" in found.output
+
+
 def test_running_monitor_gives_the_same_plan(
     history: Path, serve: Callable[[ASGIApp], str]
 ) -> None:
