@@ -116,5 +116,6 @@ class FiringPoll(Poll[FiringAlerts]):
 
     def __init__(self, url: str | None, poll_s: float = POLL_S) -> None:
         request = None if url is None else partial(ask, url)
-        first = FiringAlerts(asked=url is not None)
+        problem = "" if url is None else "Prometheus has not answered yet"
+        first = FiringAlerts(asked=url is not None, problem=problem)
         super().__init__(request, first, poll_s, "alerts")

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import httpx
 
+from connectors.http_client import BadProxy, told_proxies
+
 _CONNECTIONS = httpx.Limits(
     max_connections=8, max_keepalive_connections=8, keepalive_expiry=2.0
 )
@@ -35,8 +37,9 @@ class NodeSettings:
     trusted certificates; None for httpx's default.
 
     Raises:
-        BadSettings: `url` is invalid, HTTP headers cannot contain `authorization`, or
-            the certificates in `ca_file` cannot be read.
+        BadSettings: `url` is invalid, HTTP headers cannot contain `authorization`, the
+            certificates in `ca_file` cannot be read, or the environment names a proxy
+            that cannot be used.
     """
 
     url: str
@@ -49,7 +52,7 @@ class NodeSettings:
         _check_url(self.url)
         if not (self.authorization.isascii() and self.authorization.isprintable()):
             raise BadSettings("the authorization must be one line of printable ASCII")
-        _trust(self.ca_file)
+        open_client(self)
 
 
 def open_client(settings: NodeSettings) -> httpx.AsyncClient:
@@ -59,7 +62,8 @@ def open_client(settings: NodeSettings) -> httpx.AsyncClient:
     another server. The client keeps no cookies, because a node could send any number.
 
     Raises:
-        BadSettings: The certificates in `ca_file` can no longer be read.
+        BadSettings: The certificates in `ca_file` can no longer be read, or the
+            environment names a proxy that cannot be used.
     """
     headers = {
         "Accept": "application/json",
@@ -68,14 +72,19 @@ def open_client(settings: NodeSettings) -> httpx.AsyncClient:
     }
     if settings.authorization:
         headers["Authorization"] = settings.authorization
-    return httpx.AsyncClient(
-        headers=headers,
-        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
-        timeout=settings.timeout_s,
-        limits=_CONNECTIONS,
-        verify=_trust(settings.ca_file),
-        follow_redirects=False,
-    )
+    trust = _trust(settings.ca_file)
+    try:
+        with told_proxies():
+            return httpx.AsyncClient(
+                headers=headers,
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
+                timeout=settings.timeout_s,
+                limits=_CONNECTIONS,
+                verify=trust,
+                follow_redirects=False,
+            )
+    except BadProxy as error:
+        raise BadSettings(str(error)) from error
 
 
 def _check_url(text: str) -> None:

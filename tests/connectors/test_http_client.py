@@ -76,3 +76,13 @@ def test_certificates_that_are_missing_are_named(
         get(url, timeout=30)
     (tmp_path / "ca.pem").write_bytes(Path(certifi.where()).read_bytes())
     assert get(url, timeout=30).status_code == 401
+
+
+@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1", "gopher://h", "http://[::1"])
+def test_proxy_that_cannot_be_used_is_named(
+    url: str, proxy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For SOCKS, httpx needs a package that is not installed."""
+    monkeypatch.setenv("ALL_PROXY", proxy)
+    with pytest.raises(httpx.RequestError, match=r"cannot be used.*ALL_PROXY"):
+        get(url, timeout=30)

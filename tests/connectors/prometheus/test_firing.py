@@ -143,6 +143,14 @@ def test_failure_to_ask_is_reported_in_words(server: Server) -> None:
     assert ask("no URL") == gone
 
 
+def test_alerts_are_unknown_until_the_first_answer(server: Server) -> None:
+    """The page must not say that no alert fires."""
+    poll = FiringPoll(server.url)
+    assert poll().asked
+    assert "has not answered yet" in poll().problem
+    assert FiringPoll(None)() == FiringAlerts()
+
+
 def test_alerts_are_asked_for_again_and_again(server: Server) -> None:
     """While the block runs; without a Prometheus nothing is asked."""
     with FiringPoll(server.url, poll_s=0.01) as firing:

@@ -444,6 +444,15 @@ def test_settings_that_cannot_work_are_refused(
     assert "s3cret" not in str(caught.value)
 
 
+def test_proxy_that_cannot_be_used_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When a command starts, and later, when a repeated audit makes a new client."""
+    settings = NodeSettings("http://h")
+    monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:1")
+    for use in (lambda: NodeSettings("http://h"), lambda: open_client(settings)):
+        with pytest.raises(BadSettings, match="ALL_PROXY"):
+            use()
+
+
 def test_certificates_may_become_unreadable_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
