@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import click
 
-from streaming.cli.log import logger
 from streaming.cli.settings import Panel, nearest_given, option_group, setting
 from streaming.cli.values import FILE, Time
 
@@ -39,23 +38,16 @@ class IncidentFilter(NamedTuple):
 
 def _source(
     from_report: Path | None,
-    report: Path | None,
     api: str,
     history: Path | None,
     views: str | None,
 ) -> IncidentSource:
-    name = nearest_given("from_report", "report", "api", "history")
-    match name:
+    match nearest_given("from_report", "api", "history"):
         case "api":
             return IncidentSource(api=api, views=views, names_api=True)
         case "history":
             return IncidentSource(history=history, views=views)
-        case "report":
-            logger.warning(
-                "--report was renamed: use --from-report, SDS_MONITOR_FROM_REPORT, "
-                "or from-report in the --config file"
-            )
-    return IncidentSource(from_report if name == "from_report" else report, views=views)
+    return IncidentSource(from_report, views=views)
 
 
 source_options = option_group(
@@ -66,9 +58,6 @@ source_options = option_group(
             type=FILE,
             help="Read incidents from a report that a job with --report-detail wrote.",
         ),
-        # `--report` is the old name of `--from-report`, and works until version 1.0.
-        # It was renamed, because `--report` of other commands writes a report.
-        setting("--report", type=FILE, hidden=True),
         setting(
             "--api",
             metavar="URL",

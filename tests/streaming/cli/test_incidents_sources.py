@@ -322,21 +322,16 @@ def test_wrong_use_is_one_line_and_code_2(flags: list[str], said: str) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_former_name_of_from_report_works_with_a_warning(
-    report: MakeReport, caplog: pytest.LogCaptureFixture
+def test_report_that_a_job_writes_is_no_source(
+    report: MakeReport, history: Path, tmp_path: Path
 ) -> None:
-    """Until 1.0; the help text has only the new one."""
-    path = str(report(ALL))
-    new = invoke("--from-report", path, "--json")
-    assert caplog.messages == []
-    for old in (
-        invoke("--report", path, "--json"),
-        invoke("--json", SDS_MONITOR_REPORT=path),
-    ):
-        assert (old.exit_code, old.stdout) == (new.exit_code, new.stdout)
-    assert len(caplog.messages) == 2
-    assert caplog.messages[-1].startswith("--report was renamed: use --from-report")
-    assert "--report " not in invoke("--help").stdout
+    """Its setting may be in the same environment or file, for `run`."""
+    path = str(report([]))
+    config = tmp_path / "monitor.toml"
+    config.write_text(f'report = "{path}"\n[incidents]\nhistory = "{history}"\n')
+    found = invoke("--config", str(config), "--json", SDS_MONITOR_REPORT=path)
+    assert len(ids(found)) == len(ALL)
+    assert "--from-report" in invoke("--report", path).stderr
 
 
 def test_source_on_the_command_line_precedes_others(
@@ -353,7 +348,7 @@ def test_source_on_the_command_line_precedes_others(
     assert len(ids(found)) == len(ALL)
     elsewhere["SDS_MONITOR_HISTORY"] = str(history)
     assert len(ids(invoke("--json", **elsewhere))) == len(ALL)
-    elsewhere["SDS_MONITOR_REPORT"] = str(report(ALL))
+    elsewhere["SDS_MONITOR_FROM_REPORT"] = str(report(ALL))
     found = invoke("--json", **elsewhere)
     assert found.exit_code == 2
     assert "give only one of --from-report, --api and --history" in found.stderr
