@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from connectors.kafka.settings import (
+    DEAD_LETTER_TOPIC,
     INCIDENTS_TOPIC,
     MINUTES_TOPIC,
     VERDICTS_TOPIC,
@@ -50,6 +51,12 @@ def _history_settings(
 ) -> HistorySettings:
     flags = {"topic": kafka.topic, **dict(sorted(topics.items()))}
     names = [*kafka.topics, *topics.values()]
+    if DEAD_LETTER_TOPIC in names:
+        message = (
+            f"the monitor writes dead letters to topic {DEAD_LETTER_TOPIC}, which must "
+            "contain no other records: give another topic"
+        )
+        raise click.UsageError(message)
     if len(set(names)) < len(names):
         *first, last = (
             f"--{name.replace('_', '-')} {topic}" for name, topic in flags.items()

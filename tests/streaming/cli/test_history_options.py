@@ -67,3 +67,11 @@ def test_each_topic_holds_records_of_one_kind(flags: tuple[str, ...]) -> None:
     answer = asked(*flags)
     assert answer.exit_code == 2
     assert "must be different topics" in answer.output
+
+
+@pytest.mark.parametrize("flag", ["--topic", "--incidents-topic"])
+def test_dead_letters_have_a_topic_of_their_own(flag: str) -> None:
+    """Otherwise the monitor would copy its own dead letters again and again."""
+    answer = asked(flag, "sds.dead-letter")
+    assert answer.exit_code == 2
+    assert "give another topic" in answer.output
