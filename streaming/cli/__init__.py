@@ -20,7 +20,7 @@ from streaming.cli.commands import CONTEXT, Command, Group
 from streaming.cli.exit_codes import ExitCode
 from streaming.cli.log import logger, requested_format, start_log
 from streaming.cli.signals import end_on_signals
-from streaming.cli.streams import survive_closed_output
+from streaming.cli.streams import set_up_streams
 
 COMMANDS = {
     "Try it out": {
@@ -131,7 +131,7 @@ def main() -> None:
     # pyarrow reads this environment variable on import. With Arrow's own allocator, the
     # process would keep the memory that it used to compact the history.
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
-    survive_closed_output()
+    set_up_streams()
     start_log(requested_format(arguments, os.environ))
     # Connections, topics and the history may need more than the usual 1,024 open files.
     _raise_descriptor_limit()

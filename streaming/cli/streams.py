@@ -1,4 +1,4 @@
-"""Lets the program continue after the reader has closed standard output."""
+"""Makes the standard streams usable, whatever they lead to."""
 
 from __future__ import annotations
 
@@ -12,17 +12,30 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 
-def survive_closed_output() -> None:
-    """Let the program continue if the reader closes standard output."""
+def set_up_streams() -> None:
+    """Let the program use its standard streams without errors.
+
+    A stream that the shell has closed (``>&-``) leads to the null device. If the reader
+    closes standard output later, the program continues. Characters that the encoding of
+    standard output lacks are written as escapes, as on standard error.
+    """
+    # The order matters: a new file gets the lowest free descriptor, so each of these
+    # files gets the descriptor of its stream. No other file, such as a database, can
+    # then get the descriptor to which this program or a JVM writes text.
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            descriptor = os.open(os.devnull, os.O_RDWR)
+            os.set_inheritable(descriptor, True)
+            stream = os.fdopen(
+                descriptor, mode, errors="backslashreplace", closefd=False
+            )
+            setattr(sys, name, stream)
     stream = sys.stdout
-    # If the shell has closed standard output (``>&-``), the stream is None.
-    if stream is None:
-        return
     stream.flush()
     sys.stdout = io.TextIOWrapper(
         io.BufferedWriter(_DiscardsIfClosed(stream.fileno())),
         stream.encoding,
-        stream.errors,
+        "backslashreplace" if stream.errors == "strict" else stream.errors,
         line_buffering=bool(stream.line_buffering),
     )
 

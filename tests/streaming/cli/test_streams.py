@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import IO
 
+import pytest
+
 
 def started(*arguments: str, stdout: int, stderr: IO[bytes]) -> subprocess.Popen[bytes]:
     """The command, writing there."""
@@ -66,3 +68,56 @@ def test_closed_terminal_ends_the_mirror_in_order(tmp_path: Path) -> None:
         finally:
             process.kill()
     assert b"Traceback" not in told.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("descriptor", "arguments", "code"),
+    [
+        (0, ["inspect"], 1),
+        (0, ["forget", "--checkpoint", "none", "town"], 2),
+        (1, ["inspect"], 1),
+        (2, ["inspect", "nowhere"], 2),
+        (2, ["plan", "what-if", "--plan", "plan.toml", "--seeds", "2"], 0),
+    ],
+)
+def test_stream_that_is_closed_at_the_start_counts_as_empty(
+    descriptor: int, arguments: list[str], code: int, tmp_path: Path
+) -> None:
+    """As the null device; no file that is opened later gets its descriptor."""
+    (tmp_path / "plan.toml").write_text("participants = 2\nmessages_per_day = 1\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "streaming.cli", *arguments],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path.cwd())},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        preexec_fn=lambda: os.close(descriptor),
+        check=False,
+    )
+    assert done.returncode == code, done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("encoding", "name"), [("utf-8", b"\xff"), ("latin-1", b"\xce\xa9")]
+)
+def test_text_that_the_encoding_lacks_is_escaped(
+    encoding: str, name: bytes, tmp_path: Path
+) -> None:
+    """A name of a file that is not UTF-8, or a letter that the locale lacks."""
+    path = os.fsencode(tmp_path) + b"/" + name
+    program = (
+        "import sys, pathlib\n"
+        "from streaming.cli.output import write_json\n"
+        "from streaming.cli.streams import set_up_streams\n"
+        "set_up_streams()\n"
+        "write_json({}, pathlib.Path(sys.argv[1]), 'report')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, path],
+        env={**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "1"},
+        capture_output=True,
+        check=True,
+    )
+    assert done.stdout.startswith(b"report in ")
+    assert os.path.exists(path)
