@@ -22,7 +22,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from connectors.storage.disk import locked, replacing, sync, with_remedy
+from connectors.storage.disk import REMEDIES, locked, replacing, sync, with_remedy
 from sds_core.planning.channel import ChannelPlan
 from sds_core.planning.experiment import Outcome
 from sds_core.planning.grid import Grid
@@ -35,6 +35,10 @@ _NEW_GRID: Final = f"{_GRID}.new"
 
 class SweepRefused(ValueError):
     """A directory cannot be used for a sweep; the message gives the reason."""
+
+
+class SweepDiskFailed(SweepRefused):
+    """The disk of the directory is full, or fails."""
 
 
 class _Description(msgspec.Struct, forbid_unknown_fields=True):
@@ -86,7 +90,8 @@ class SweepResults:
 class SweepWriter:
     """Adds finished runs to a sweep's directory and to `results`.
 
-    Methods raise `SweepRefused` if the directory cannot be written to.
+    Methods raise `SweepRefused` if the directory cannot be written to, and
+    `SweepDiskFailed` if this is because of the disk.
     """
 
     def __init__(self, directory: Path, results: SweepResults, file: FileIO) -> None:
@@ -140,6 +145,7 @@ def opened_sweep(
         SweepRefused: The directory contains anything other than a sweep with this grid
             and version, or is not writable, or another process writes to it. Nothing is
             written.
+        SweepDiskFailed: The disk is full, or fails.
     """
     asked = _Description(version, mapping)
     with ExitStack() as stack:
@@ -171,7 +177,8 @@ def _explained(directory: Path) -> Iterator[None]:
         message = with_remedy(
             f"{directory} cannot be used ({error.strerror}): check --out"
         )
-        raise SweepRefused(message) from error
+        refusal = SweepDiskFailed if error.errno in REMEDIES else SweepRefused
+        raise refusal(message) from error
 
 
 def _check(directory: Path, asked: _Description) -> None:

@@ -15,17 +15,22 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 import msgspec
 
-from connectors.storage.disk import cause_of, primary_code
+from connectors.storage.disk import cause_of, error_of_disk, primary_code
 
 _Row = TypeVar("_Row", bound=tuple[Any, ...])
 
 
 class StorageError(Exception):
-    """The file cannot be used."""
+    """The file cannot be used.
 
-    def __init__(self, path: Path, text: str) -> None:
+    Attributes:
+        is_of_disk: Whether the disk is full or fails.
+    """
+
+    def __init__(self, path: Path, text: str, *, is_of_disk: bool = False) -> None:
         super().__init__(f"{path}: {text}")
         self.path = path
+        self.is_of_disk = is_of_disk
 
 
 class StorageInUse(StorageError):
@@ -78,7 +83,7 @@ class SqliteFile:
         try:
             self._database = _opened(path, form, survives_power_loss)
         except sqlite3.Error as error:
-            raise StorageError(path, cause_of(error, path)) from error
+            raise _told(error, path) from error
 
     def __enter__(self) -> Self:
         """Return itself."""
@@ -120,9 +125,14 @@ class SqliteFile:
             with self._database:
                 yield self._database
         except sqlite3.Error as error:
-            raise StorageError(self.path, cause_of(error, self.path)) from error
+            raise _told(error, self.path) from error
         except UnicodeDecodeError as error:
             raise StorageUnreadable(self.path, str(error)) from error
+
+
+def _told(error: sqlite3.Error, path: Path) -> StorageError:
+    is_of_disk = error_of_disk(error, path) is not None
+    return StorageError(path, cause_of(error, path), is_of_disk=is_of_disk)
 
 
 def _opened(path: Path, form: Format, survives_power_loss: bool) -> sqlite3.Connection:

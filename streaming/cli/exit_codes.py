@@ -41,6 +41,15 @@ def wrong_use(*errors: type[Exception], where: str = "") -> Iterator[None]:
         raise click.UsageError(message) from error
 
 
+@contextmanager
+def failed_work(*errors: type[Exception]) -> Iterator[None]:
+    """Turn `errors` into `Failed`."""
+    try:
+        yield
+    except errors as error:
+        raise Failed(str(error)) from error
+
+
 class Unreachable(click.ClickException):
     """Something that a command needs does not answer."""
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 import click
 
-from connectors.storage.disk import is_special
+from connectors.storage.disk import REMEDIES, is_special, with_remedy
 from sds_core.text import iso_time
 from sds_core.times import with_utc
 from streaming.cli.exit_codes import Failed
@@ -43,7 +43,8 @@ def write_json(document: Any, path: Path, what: str) -> None:
     try:
         write_atomically(path, text + "\n")
     except OSError as error:
-        message = f"the {what} cannot be written to {path}: {error.strerror}"
+        cause = with_remedy(str(error.strerror))
+        message = f"the {what} cannot be written to {path}: {cause}"
         raise Failed(message) from error
     note_written(f"{what} in {path}", path)
 
@@ -87,13 +88,16 @@ def write_page(html: str, path: Path) -> None:
     If the write fails, `path` remains unchanged, unless it is a device or a pipe.
 
     Raises:
-        click.UsageError: The file cannot be written.
+        click.ClickException: The file cannot be written; `Failed` if the disk is full
+            or fails.
     """
     try:
         write_atomically(path, html)
     except OSError as error:
-        message = f"--html: {path} cannot be written: {error.strerror}"
-        raise click.UsageError(message) from error
+        cause = with_remedy(str(error.strerror))
+        message = f"--html: {path} cannot be written: {cause}"
+        refuse = Failed if error.errno in REMEDIES else click.UsageError
+        raise refuse(message) from error
     click.echo(f"report in {path}", err=True)
 
 

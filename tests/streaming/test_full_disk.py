@@ -13,10 +13,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from connectors.kafka.settings import KafkaSettings
+from streaming.cli.exit_codes import Failed
+from streaming.cli.output import write_json
 from streaming.damage import write_atomically
 from streaming.failure import JobFailed
 from streaming.job import running_job
 from streaming.ledger.ledger import Ledger
+from tests.support.cli.command import sds_monitor
 from tests.support.interposed.library import made_library
 from tests.support.small_disk import fill, needs_root, small_disk
 from tests.support.streaming.jobs import job_settings, wait_for_end
@@ -65,6 +68,31 @@ def test_error_of_a_full_disk_names_the_file(tmp_path: Path) -> None:
         (disk / "filler").unlink()
         ledger.write("INSERT INTO filler VALUES (?)", b"more")
         assert ledger.value("SELECT count(*) FROM filler") == 2
+
+
+@needs_root
+def test_command_on_a_full_disk_fails_with_the_remedy(tmp_path: Path) -> None:
+    """With code 4: the same command works once there is space."""
+    (tmp_path / "grid.toml").write_text(
+        "seeds = 1\n[base]\nparticipants = 2\nmessages_per_day = 10\n"
+        "[grid]\nloss = [0.1]\n"
+    )
+    with small_disk(tmp_path / "disk", "1m") as disk:
+        fill(disk)
+        for arguments in (
+            f"audit serve --bootstrap 127.0.0.1:1 --metrics-port 0 --state {disk}/made",
+            "plan size --channel-count 1 --messages-per-second 1 "
+            f"--html {disk}/size.html",
+            f"plan sweep {tmp_path}/grid.toml --out {disk}/sweep",
+        ):
+            ended = sds_monitor(*arguments.split())
+            assert ended.returncode == 4, ended.stderr
+            (line,) = ended.stderr.splitlines()
+            assert "No space left on device" in line
+            assert "free space on this disk" in line
+        report = disk / "report.json"
+        with pytest.raises(Failed, match=f"{report}.*; free space on this disk"):
+            write_json({"filler": "x" * 10_000}, report, "report")
 
 
 def test_used_up_quota_is_a_full_disk(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from connectors.kafka.settings import (
 )
 from connectors.sockets.listener import AddressUnusable, PortInUse
 from connectors.storage.database import StorageError
+from connectors.storage.disk import REMEDIES
 from connectors.storage.prolly import SqliteTree
 from connectors.sync_tcp.address import Address
 from connectors.sync_tcp.server import SyncServer
@@ -35,6 +36,7 @@ from sds_core.prolly.hashing import DEFAULT_FAN_OUT
 from sds_core.prolly.proto import batched_sync_pb2 as pb
 from sds_core.prolly.tree import ProllyTree
 from sds_core.text import counted
+from streaming.cli.exit_codes import Failed
 from streaming.cli.log import logger
 from streaming.cli.output import wall_ms
 from streaming.cli.serving_options import WebAddress
@@ -154,7 +156,13 @@ def serve(
     keep_days: float,
     web: WebAddress,
 ) -> None:
-    """Serve until a signal comes; create the directory `state` if it does not exist."""
+    """Serve until a signal comes; create the directory `state` if it does not exist.
+
+    Raises:
+        click.ClickException: `state`, an address or a port cannot be used, or the disk
+            is full or fails.
+        OSError: No directory `state` can be created, because of the disk.
+    """
     try:
         state.mkdir(0o700, parents=True, exist_ok=True)
         ending, figures = Ending(), ServingFigures()
@@ -182,8 +190,11 @@ def serve(
                 run_until_signal(ending, serving)
             finally:
                 thread.submit(index.close).result()
-    except (AddressUnusable, PortInUse, StorageError) as error:
+    except (AddressUnusable, PortInUse) as error:
         raise click.UsageError(str(error)) from error
+    except StorageError as error:
+        refuse = Failed if error.is_of_disk else click.UsageError
+        raise refuse(str(error)) from error
     except TopicReplaced as error:
         message = (
             f"{state} belongs to topic {error.topic} with id {error.known}, but the "
@@ -191,7 +202,7 @@ def serve(
         )
         raise click.UsageError(message) from error
     except OSError as error:
-        if isinstance(error, KafkaUnreachable):
+        if isinstance(error, KafkaUnreachable) or error.errno in REMEDIES:
             raise
         message = f"{state} cannot be used: {error.strerror or error}"
         raise click.UsageError(message) from error

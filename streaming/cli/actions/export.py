@@ -15,6 +15,7 @@ from connectors.kafka.settings import (
     RecordsLost,
 )
 from connectors.kafka.timeline import read_in_order_of_time
+from connectors.storage.disk import with_remedy
 from sds_core.observer.record import BadHeader, RawRecord, read_headers
 from sds_core.text import counted
 from sds_core.wire import UndecodableFrame, decode
@@ -48,7 +49,8 @@ def export(
             # an OSError.
             raise
         except OSError as error:
-            message = f"{file} cannot be written: {error.strerror}"
+            cause = with_remedy(str(error.strerror))
+            message = f"{file} cannot be written: {cause}"
             raise Failed(message) from error
         except RecordsLost as error:
             message = (

@@ -5,12 +5,17 @@ from __future__ import annotations
 from importlib.metadata import version
 from pathlib import Path
 
-from connectors.sweep_results import TABLE, SweepRefused, opened_sweep
+from connectors.sweep_results import (
+    TABLE,
+    SweepDiskFailed,
+    SweepRefused,
+    opened_sweep,
+)
 from connectors.toml_file import UnreadableToml, read_toml
 from sds_core.planning.grid import Grid
 from sds_core.reading import TableError
 from sds_core.text import counted, number
-from streaming.cli.exit_codes import Failed, wrong_use
+from streaming.cli.exit_codes import Failed, failed_work, wrong_use
 from streaming.cli.log import logger
 from streaming.cli.starting import refusals_explained, running_spark
 from streaming.cli.tables import shown_progress
@@ -20,6 +25,7 @@ from streaming.sweep import sweep
 
 @refusals_explained()
 @wrong_use(SweepRefused)
+@failed_work(SweepDiskFailed)
 def run_sweep(file: Path, directory: Path, session: SessionSettings) -> None:
     """Simulate the runs of a grid, and write a table of all runs.
 
@@ -28,8 +34,8 @@ def run_sweep(file: Path, directory: Path, session: SessionSettings) -> None:
 
     Raises:
         click.UsageError: The file or the directory cannot be used; nothing is written.
-        click.ClickException: A signal came before the last run ended, or a run
-            failed.
+        click.ClickException: A signal came before the last run ended, or a run or
+            the disk failed.
     """
     with wrong_use(UnreadableToml, TableError, where=f"{file}: "):
         mapping = read_toml(file)
