@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import struct
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 import click
+import msgspec
 
 from connectors.kafka.mirrored import Mirrored, read_between
 from connectors.kafka.offsets import TopicOffsets
@@ -22,11 +22,12 @@ from connectors.kafka.settings import (
     TopicReplaced,
 )
 from connectors.sockets.listener import AddressUnusable, PortInUse
-from connectors.storage.database import StorageError
+from connectors.storage.database import StorageError, StorageUnreadable
 from connectors.storage.disk import REMEDIES
 from connectors.storage.prolly import SqliteTree
 from connectors.sync_tcp.address import Address
 from connectors.sync_tcp.server import SyncServer
+from connectors.untrusted_json import UNREADABLE
 from connectors.waku_rest.pacing import Ending
 from connectors.web.server import WebServer
 from connectors.web.side_apps import create_serving_app
@@ -52,6 +53,13 @@ _READ_AT_ONCE = 50_000
 _DAY_MS = 86_400_000
 _PLACE = struct.Struct(">iq")
 _POSITION = "position"
+
+
+class _Position(msgspec.Struct):
+    """A position in a topic: the topic's id, and the next offset by partition."""
+
+    topic: str | None
+    offsets: dict[int, int]
 
 
 class MirrorIndex:
@@ -94,17 +102,17 @@ class MirrorIndex:
             topic = offsets.describe()
             ends = offsets.latest(topic.partitions)
             earliest = offsets.earliest(topic.partitions)
-        known = json.loads(self._stored.note(_POSITION) or b"{}")
-        if known and known["topic"] != topic.id:
-            raise TopicReplaced(self._kafka.topic, known["topic"], topic.id or "")
-        position = {int(p): offset for p, offset in known.get("offsets", {}).items()}
+        known = self._position()
+        if known is not None and known.topic != topic.id:
+            raise TopicReplaced(self._kafka.topic, known.topic or "", topic.id or "")
+        position = {} if known is None else known.offsets
         # Retention may have removed the next unread record since the last refresh.
         starts = {p: max(position.get(p, 0), earliest[p]) for p in topic.partitions}
         until = {p: min(ends[p], starts[p] + _READ_AT_ONCE) for p in starts}
         now_ms = wall_ms()
         if any(until[p] > position.get(p, 0) for p in until):
             mirrored = read_between(self._kafka, starts, until)
-            self._add(mirrored, now_ms, {"topic": topic.id, "offsets": until})
+            self._add(mirrored, now_ms, _Position(topic.id, until))
         self._stored.prune((now_ms - self._keep_ms) * NS_PER_MS)
         return any(ends[p] > until[p] for p in until)
 
@@ -133,9 +141,18 @@ class MirrorIndex:
         """Close the file."""
         self._stored.close()
 
-    def _add(
-        self, mirrored: Mirrored, now_ms: int, position: dict[str, object]
-    ) -> None:
+    def _position(self) -> _Position | None:
+        """Return the position up to which records are indexed; None if none are."""
+        note = self._stored.note(_POSITION)
+        if note is None:
+            return None
+        try:
+            return msgspec.json.decode(note, type=_Position)
+        except UNREADABLE as error:
+            detail = f"the position in the topic is damaged: {error}"
+            raise StorageUnreadable(self._stored.path, detail) from error
+
+    def _add(self, mirrored: Mirrored, now_ms: int, position: _Position) -> None:
         keep_ns = self._keep_ms * NS_PER_MS
         fresh = {
             message.item: _PLACE.pack(message.partition, message.offset)
@@ -145,7 +162,7 @@ class MirrorIndex:
         self._stored.store(
             self.tree.changed(insert=fresh),
             fresh,
-            {_POSITION: json.dumps(position).encode()},
+            {_POSITION: msgspec.json.encode(position)},
         )
 
 

@@ -9,11 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from connectors.kafka.mirrored import Mirrored
 from connectors.kafka.settings import KafkaSecurity, Protocol, RecordsLost
+from connectors.storage.database import StorageUnreadable
+from connectors.storage.prolly import SqliteTree
 from connectors.sync_tcp.address import Address
 from connectors.sync_tcp.client import Peer, Synchronised
 from connectors.sync_tcp.server import SyncServer
@@ -23,6 +26,7 @@ from sds_core.audit.figures import AuditFigures
 from sds_core.audit.mirrored import MirroredMessage
 from sds_core.prolly.batched.client import BatchedClient
 from sds_core.prolly.batched.server import BatchedServer
+from sds_core.prolly.hashing import DEFAULT_FAN_OUT
 from sds_core.prolly.item import TAIL_TIMESTAMP_NS, Item
 from sds_core.prolly.outcome import Client
 from sds_core.prolly.proto import batched_sync_pb2 as pb
@@ -219,6 +223,27 @@ def test_messages_from_far_in_the_future_are_not_indexed(tmp_path: Path) -> None
         item = Item((now_ms - age_days * day_ms) * NS_PER_MS, name.ljust(32))
         messages[item.message_hash] = MirroredMessage(item, 0, 0, "", "", False, "")
     with closing(MirrorIndex(NOBODY, tmp_path / "tree", keep_days=7)) as index:
-        index._add(Mirrored(messages), now_ms, {})  # noqa: SLF001
+        start = audit_serve._Position("id", {})  # noqa: SLF001
+        index._add(Mirrored(messages), now_ms, start)  # noqa: SLF001
         indexed = [item.message_hash.strip() for item in index.tree]
     assert indexed == [b"recent", b"early"]
+
+
+@pytest.mark.parametrize(
+    "note", [b'{"topic"', b"\xff", b"[]", b"{}", b'{"topic":"id","offsets":{"x":1}}']
+)
+def test_damaged_position_is_named(
+    note: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the file, as other damage that SQLite does not notice."""
+    offsets = Mock()
+    offsets.return_value.describe.return_value.partitions = [0]
+    monkeypatch.setattr(audit_serve, "TopicOffsets", offsets)
+    path = tmp_path / "tree.sqlite"
+    with closing(SqliteTree(path, DEFAULT_FAN_OUT)) as stored:
+        stored.store(stored.tree, notes={"position": note})
+    with (
+        closing(MirrorIndex(NOBODY, path, keep_days=7)) as index,
+        pytest.raises(StorageUnreadable, match="position in the topic is damaged"),
+    ):
+        index.refresh()
