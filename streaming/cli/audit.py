@@ -24,10 +24,19 @@ _COMPARE = "compare"
 
 
 class _CompareByDefault(Group):
-    """A group that runs ``compare`` if options follow without a command."""
+    """A group that runs ``compare`` if no command is given.
+
+    All settings of ``compare`` may be in the environment, so options need not follow.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if args and args[0].startswith("-") and args[0] not in ctx.help_option_names:
+        if args:
+            first = args[0]
+            names_none = first.startswith("-") and first not in ctx.help_option_names
+        else:
+            # Completion in a shell proposes the commands.
+            names_none = not ctx.resilient_parsing
+        if names_none:
             args = [_COMPARE, *args]
         return super().parse_args(ctx, args)
 

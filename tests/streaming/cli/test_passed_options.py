@@ -56,3 +56,14 @@ def test_every_option_has_its_parameter(
     result = CliRunner().invoke(group, line, catch_exceptions=False)
     assert result.exit_code == 0, result.output
     mock.assert_called_once()
+
+
+def test_audit_without_a_command_compares(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also without options, because the environment may have them all."""
+    module = import_module("streaming.cli.actions.audit")
+    mock: Any = create_autospec(module.compare)
+    monkeypatch.setattr(module, "compare", mock)
+    environment = {"SDS_MONITOR_BOOTSTRAP": KAFKA[1]}
+    result = CliRunner().invoke(group, ["audit"], env=environment)
+    assert result.exit_code == 0, result.output
+    mock.assert_called_once()
