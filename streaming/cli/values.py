@@ -28,6 +28,11 @@ _GREATEST = 2**63 - 1
 """The greatest integer that 64 bits hold."""
 
 
+_LONGEST_DAYS = 36_500
+"""The longest duration, in days. A time that is further away would exceed 64 bits, or
+the range of dates."""
+
+
 class Text(click.ParamType[str]):
     """A text in UTF-8, the only form that Kafka, DuckDB and HTTP accept.
 
@@ -93,7 +98,8 @@ class Duration(Number):
     """A duration such as 5m, from `min` to `max`; see `sds_core.durations`.
 
     `plain` is the unit of the bounds, of the result, and of an input without a unit. If
-    `is_whole`, the result is an integer. If `min_open`, `min` itself is not allowed.
+    `is_whole`, the result is an integer. If `min_open`, `min` itself is not allowed. If
+    no `max` is given, the duration is at most `_LONGEST_DAYS`.
     """
 
     name = "duration"
@@ -131,6 +137,12 @@ class Duration(Number):
         except click.BadParameter:
             message = (
                 f"{self.text(number)} is not in the range {self._describe_range()}"
+            )
+            self.fail(message, param, ctx)
+        longest = _LONGEST_DAYS * UNITS_MS["d"] / UNITS_MS[self.plain]
+        if number > longest:
+            message = (
+                f"{self.text(number)} is too long: use at most {self.text(longest)}"
             )
             self.fail(message, param, ctx)
         return int(number) if self._is_whole else number

@@ -72,6 +72,7 @@ def wait(patience: float, keep_days: int) -> None:
         (["--patience", "30"], "(30.0, 7)\n"),
         (["--patience", "5m", "--keep-days", "48h"], "(300.0, 2)\n"),
         (["--patience", "1500ms", "--keep-days", "0"], "(1.5, 0)\n"),
+        (["--keep-days", "36500"], "(120.0, 36500)\n"),
     ],
 )
 def test_option_converts_a_duration_to_its_unit(
@@ -95,6 +96,8 @@ def test_variable_takes_a_duration_as_well() -> None:
         (["--patience", "2h"], "2h is not in the range 1s<=x<=1h"),
         (["--keep-days", "36h"], "36h is not a whole multiple of 1d"),
         (["--keep-days", "1w"], "'1w' is not a duration"),
+        (["--keep-days", "36501"], "36501d is too long: use at most 36500d"),
+        (["--keep-days", "1e300"], "is too long: use at most 36500d"),
     ],
 )
 def test_value_out_of_range_is_reported_with_units(
