@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -127,22 +126,6 @@ def checked_url(text: str) -> str | None:
         message = f"{shown(text)} is not a URL: use a URL such as http://127.0.0.1:9090"
         raise ValueError(message)
     return text or None
-
-
-def checked_checkpoint(_: click.Context, __: click.Parameter, value: Path) -> Path:
-    """Return the path of a checkpoint; refuse a URL.
-
-    `Path` turns the two slashes of a URL into one. Without this check, the result would
-    be used as a path.
-    """
-    if re.match(r"[a-z][a-z0-9]+:/", str(value)):
-        message = (
-            f"{shown(str(value))} is a URL, but the monitor needs a directory: mount "
-            "a shared file system, and give the path of its mount point "
-            "(docs/scaling.md)"
-        )
-        raise click.BadParameter(message)
-    return value
 
 
 def _job_settings(
@@ -270,7 +253,6 @@ run_options = option_group(
             "--checkpoint",
             required=True,
             type=DIRECTORY,
-            callback=checked_checkpoint,
             panel=Panel.STORAGE,
             help="State directory. If the job restarts with the same directory, it "
             "continues where it stopped.",

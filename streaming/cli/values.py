@@ -21,8 +21,6 @@ STDIN = "-"
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-DIRECTORY = click.Path(file_okay=False, path_type=Path)
-
 
 _GREATEST = 2**63 - 1
 """The greatest integer that 64 bits hold."""
@@ -55,6 +53,34 @@ class Text(click.ParamType[str]):
 
 
 TEXT = Text()
+
+
+class Directory(click.Path):
+    """A directory, which need not exist.
+
+    A URL is refused. Without this check, it would be used as a relative path, because
+    `Path` turns its two slashes into one.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(file_okay=False, path_type=Path)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
+        """Return the path."""
+        path = super().convert(value, param, ctx)
+        if re.match(r"[a-z][a-z0-9]+:/", str(path), re.IGNORECASE):
+            message = (
+                f"{shown(str(path))} is a URL, but a directory is needed: mount a "
+                "shared file system, and give the path of its mount point "
+                "(docs/scaling.md)"
+            )
+            self.fail(message, param, ctx)
+        return path
+
+
+DIRECTORY = Directory()
 
 
 class MemberOf(click.Choice[enum.StrEnum]):

@@ -23,6 +23,7 @@ from connectors.web.server import WebServer
 from connectors.web.side_apps import create_mirror_app
 from sds_core.mirror.figures import MirrorFigures
 from sds_core.waku import BadContentTopic, autosharded_topic
+from sds_core.wire import MAX_ID_CHARACTERS
 from streaming.cli.exit_codes import Failed, wrong_use
 from streaming.cli.log import logger
 from streaming.cli.node_options import NodeOptions, TrafficOptions
@@ -108,6 +109,12 @@ def mirror(
     `observer` is the tap id. If None, the mirror uses the tap id that `state` contains;
     for a new directory, the mirror makes up a tap id.
     """
+    if observer is not None and not 0 < len(observer) <= MAX_ID_CHARACTERS:
+        message = (
+            f"--observer has {len(observer):,} characters, but 1 to "
+            f"{MAX_ID_CHARACTERS} are allowed"
+        )
+        raise click.UsageError(message)
     settings = _mirror_settings(nodes, traffic, mirroring)
     figures, ending = MirrorFigures(), Ending()
     new_observer = f"mirror-{secrets.token_hex(4)}"

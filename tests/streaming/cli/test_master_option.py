@@ -97,10 +97,13 @@ def test_master_is_that_of_spark_submit() -> None:
     assert "spark-submit sets the master" in result.output
 
 
-@pytest.mark.parametrize("url", ["s3a://bucket/state", "hdfs://name:8020/state"])
-def test_checkpoint_in_an_object_store_is_refused_in_one_line(url: str) -> None:
+@pytest.mark.parametrize("url", ["s3a://bucket/state", "HDFS://name:8020/state"])
+@pytest.mark.parametrize("flag", ["--checkpoint", "--history"])
+def test_directory_in_an_object_store_is_refused_in_one_line(
+    flag: str, url: str
+) -> None:
     """Otherwise a directory of that name would be made here."""
-    result = called("run", "--bootstrap", "b:1", "--checkpoint", url)
+    result = called("run", "--bootstrap", "b:1", "--checkpoint", "state", flag, url)
     assert result.exit_code == 2
     assert "mount a shared file system, and give the path" in result.output
 

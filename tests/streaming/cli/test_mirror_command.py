@@ -63,6 +63,9 @@ def mirror(
         ((*GIVEN, "--pubsub-topic", ""), "begins with a slash"),
         ((*GIVEN, "--topic", "a b"), "'a b' is not a valid topic name"),
         ((*GIVEN, "--cache-messages", "1"), "x>=2"),
+        ((*GIVEN, "--observer", "t" * 513), "1 to 512 are allowed"),
+        ((*GIVEN, "--observer", ""), "1 to 512 are allowed"),
+        ((*GIVEN, "--state", "s3://bucket/mirror"), "is a URL, but a directory"),
         ((*GIVEN, "--rest-authorization", "pw1"), "SDS_MONITOR_REST_AUTHORIZATION"),
         (
             (*GIVEN, "--host", "192.0.2.1", "--insecure-web"),
