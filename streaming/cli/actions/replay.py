@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from streaming.cli.starting import (
     started_job,
     write_report,
 )
+from streaming.directories import told_unwritable
 from streaming.job import Job
 from streaming.settings import JobSettings, SourceSettings, Window
 
@@ -67,16 +68,13 @@ def replay(
         raise click.UsageError(nothing)
     with (
         refusals_explained(),
-        tempfile.TemporaryDirectory(
-            prefix="sds-monitor-replay-",
-            dir=None if scratch is None else scratch.absolute(),
-        ) as directory,
+        _temporary_directory(scratch) as directory,
         started_job(
             reading.session,
             # This job reads its window to the end, and writes nothing to Kafka.
             JobSettings(
                 source,
-                Path(directory),
+                directory,
                 until_caught_up=True,
                 report_detail=report_detail,
                 dead_letter_topic=None,
@@ -93,6 +91,21 @@ def replay(
         if _is_empty(job.board.snapshot):
             raise click.UsageError(nothing)
         write_report(job, report)
+
+
+@contextmanager
+def _temporary_directory(scratch: Path | None) -> Iterator[Path]:
+    """Yield a new directory in `scratch`, by default beside other temporary files.
+
+    Raises:
+        DirectoryUnwritable: No directory can be created there.
+    """
+    place = Path(tempfile.gettempdir()) if scratch is None else scratch.absolute()
+    with ExitStack() as stack:
+        with told_unwritable("scratch", place):
+            made = tempfile.TemporaryDirectory(prefix="sds-monitor-replay-", dir=place)
+            directory = Path(stack.enter_context(made))
+        yield directory
 
 
 def _holds_records(source: SourceSettings, window: Window) -> bool:

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from streaming.cli import group
+from streaming.cli.actions import replay
 from streaming.cli.config_file import config_option
 from streaming.cli.reading_options import ReadingSettings, reading_options
 from streaming.settings import SessionSettings
@@ -115,3 +116,15 @@ def test_replay_on_a_cluster_asks_for_a_shared_directory() -> None:
     result = called("replay", *cluster, *window, "--report", "r.json")
     assert result.exit_code == 2
     assert "a cluster needs --scratch" in result.output
+
+
+def test_scratch_that_cannot_be_written_is_refused_in_one_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Before Spark starts."""
+    monkeypatch.setattr(replay, "warn_of_deleted_records", lambda *_: None)
+    monkeypatch.setattr(replay, "_holds_records", lambda *_: True)
+    window = ("--bootstrap", "b:1", "--from", "1", "--to", "2", "--report", "r.json")
+    result = called("replay", *window, "--scratch", "/proc")
+    assert result.exit_code == 2
+    assert "scratch /proc cannot be written to" in result.output
