@@ -163,6 +163,9 @@ def _foreseen(error: Exception) -> tuple[str, ExitCode] | None:
         return str(error), ExitCode.UNREACHABLE
     if isinstance(error, RecordsLost):
         return str(error), ExitCode.WRONG_USE
+    if isinstance(error, FileNotFoundError) and _is_directory_gone():
+        message = "the current directory was removed: change to another directory"
+        return message, ExitCode.WRONG_USE
     if isinstance(error, OSError) and error.errno in REMEDIES:
         from streaming.failure import with_remedy
 
@@ -170,6 +173,14 @@ def _foreseen(error: Exception) -> tuple[str, ExitCode] | None:
         line = f"{error.filename or 'output'}: {error.strerror}"
         return with_remedy(line), ExitCode.FAILED
     return None
+
+
+def _is_directory_gone() -> bool:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _fail(message: str, code: int) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from importlib.metadata import version
@@ -338,3 +341,20 @@ def test_missing_java_is_code_3_with_what_to_install(
     assert found.returncode == 3
     assert "Java 17" in found.stderr
     assert len(found.stderr.strip().splitlines()) == 1
+
+
+def test_removed_current_directory_is_one_line(tmp_path: Path) -> None:
+    """Relative paths lead nowhere, for example after an upgrade replaced it."""
+    words = "--bootstrap b:1 --kafka-protocol SSL --kafka-ca-file ca.pem pyproject.toml"
+    script = 'mkdir "$1" && cd "$1" && rmdir "$1" && shift && exec "$@"'
+    program = [sys.executable, "-m", "streaming.cli", "export", *words.split()]
+    ended = subprocess.run(
+        ["sh", "-c", script, "sh", str(tmp_path / "gone"), *program],
+        env={**os.environ, "PYTHONPATH": str(Path.cwd())},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 2
+    (line,) = ended.stderr.splitlines()
+    assert "the current directory was removed" in line
