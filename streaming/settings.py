@@ -208,4 +208,4 @@ class JobSettings:
         """Arguments of Spark's ``trigger``."""
         if self.until_caught_up:
             return {"availableNow": True}
-        return {"processingTime": f"{self.trigger_s:g} seconds"}
+        return {"processingTime": f"{round(self.trigger_s * 1000)} milliseconds"}
