@@ -41,7 +41,7 @@ def find_in_checkpoint(settings: JobSettings) -> Iterator[str]:
             target = nearest.readlink()
             reason = f"the link {nearest} leads to {target}, which does not exist"
             raise DirectoryUnwritable(what, directory, reason)
-        if not os.access(nearest, os.W_OK | os.X_OK):
+        if not (nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)):
             made = "file" if nearest == path else "directory"
             reason = f"no {made} can be created in {nearest}"
             raise DirectoryUnwritable(what, directory, reason)

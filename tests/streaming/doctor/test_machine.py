@@ -216,6 +216,14 @@ def test_directories_that_exist_must_be_writable(tmp_path: Path) -> None:
         assert finding.startswith(f"history {fixed} cannot be written to")
 
 
+def test_file_in_the_way_of_a_directory_is_found(tmp_path: Path) -> None:
+    """Even if it is executable, as directories are."""
+    program = tmp_path / "program"
+    program.touch(0o755)
+    (finding,) = doctor(program / "state")["checkpoint"]
+    assert finding.startswith(f"checkpoint {program / 'state'} cannot be written to")
+
+
 def test_history_of_a_running_job_is_found(tmp_path: Path) -> None:
     """For a new checkpoint too; a history without a lock gets none."""
     history = tmp_path / "history"
