@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import click
+from click.core import ParameterSource
 
+from streaming.cli.log import logger
 from streaming.cli.settings import Panel, nearest_given, option_group, setting
 from streaming.cli.values import FILE, Time
 
@@ -38,15 +40,24 @@ class IncidentFilter(NamedTuple):
 
 def _source(
     from_report: Path | None,
+    report: Path | None,
     api: str,
     history: Path | None,
     views: str | None,
 ) -> IncidentSource:
-    match nearest_given("from_report", "api", "history"):
+    names = ["from_report", "api", "history"]
+    # In the environment and in files, `report` is a setting of `run` and other jobs.
+    source = click.get_current_context().get_parameter_source("report")
+    if source is ParameterSource.COMMANDLINE:
+        names.append("report")
+    match nearest_given(*names):
         case "api":
             return IncidentSource(api=api, views=views, names_api=True)
         case "history":
             return IncidentSource(history=history, views=views)
+        case "report":
+            logger.warning("--report was renamed: use --from-report")
+            return IncidentSource(report, views=views)
     return IncidentSource(from_report, views=views)
 
 
@@ -58,6 +69,9 @@ source_options = option_group(
             type=FILE,
             help="Read incidents from a report that a job with --report-detail wrote.",
         ),
+        # `--report` is the old name of `--from-report`, and works until version 2.0.
+        # It was renamed, because `--report` of other commands writes a report.
+        setting("--report", type=FILE, hidden=True),
         setting(
             "--api",
             metavar="URL",

@@ -230,7 +230,9 @@ def nearest_given(*names: str) -> str | None:
     nearest = [name for name in given if given[name] == min(given.values())]
     if len(nearest) > 1:
         *others, last = (
-            option.opts[0] for option in context.command.params if option.name in names
+            option.opts[0]
+            for option in context.command.params
+            if option.name in names and not getattr(option, "hidden", False)
         )
         message = f"give only one of {', '.join(others)} and {last}"
         raise click.UsageError(message)

@@ -322,6 +322,19 @@ def test_wrong_use_is_one_line_and_code_2(flags: list[str], said: str) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
+def test_former_name_of_from_report_works_with_a_warning(
+    report: MakeReport, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Until 2.0; the help text has only the new one."""
+    path = str(report(ALL))
+    new = invoke("--from-report", path, "--json")
+    assert caplog.messages == []
+    old = invoke("--report", path, "--json")
+    assert (old.exit_code, old.stdout) == (new.exit_code, new.stdout)
+    assert caplog.messages == ["--report was renamed: use --from-report"]
+    assert "--report " not in invoke("--help").stdout
+
+
 def test_report_that_a_job_writes_is_no_source(
     report: MakeReport, history: Path, tmp_path: Path
 ) -> None:
@@ -331,7 +344,6 @@ def test_report_that_a_job_writes_is_no_source(
     config.write_text(f'report = "{path}"\n[incidents]\nhistory = "{history}"\n')
     found = invoke("--config", str(config), "--json", SDS_MONITOR_REPORT=path)
     assert len(ids(found)) == len(ALL)
-    assert "--from-report" in invoke("--report", path).stderr
 
 
 def test_source_on_the_command_line_precedes_others(
