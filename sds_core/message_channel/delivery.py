@@ -45,7 +45,6 @@ class Delivery(Behaviour):
                 if not buffered_is_met:
                     unmet.add(dependency)
                 continue
-            unmet.add(dependency)
             plain = self._plain(entry)
             if dependency not in incoming.missing:
                 incoming.missing[dependency] = MissingDependency(plain, now_ms)
@@ -53,6 +52,8 @@ class Delivery(Behaviour):
             elif (completed := incoming.learn(plain)) is not None:
                 self._repairer.requests.learn(completed)
             missing = incoming.missing[dependency]
+            if missing.is_awaited:
+                unmet.add(dependency)
             events += self._repairer.named(missing.entry, missing.since_ms, now_ms)
         while len(incoming.missing) > self._profile.missing_limit:
             oldest = next(iter(incoming.missing))
@@ -102,10 +103,12 @@ class Delivery(Behaviour):
         return self._meet([message_id], now_ms)
 
     def _release(self, message_id: str, now_ms: int) -> list[Event]:
-        events: list[Event] = []
+        """Deliver a waiting message early, after those of its dependencies that wait.
+
+        Its other dependencies stay missing, because they may still arrive.
+        """
         needed = self._incoming.needed_by(message_id)
-        for dependency in needed:
-            events += self.lose(dependency, now_ms)
+        events = self._meet(self._incoming.no_longer_awaited(needed), now_ms)
         return events + self.deliver_circle(self._incoming.waiting_of(needed), now_ms)
 
     def deliver_circle(self, circle: Iterable[str], now_ms: int) -> list[Event]:

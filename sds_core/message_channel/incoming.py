@@ -28,11 +28,14 @@ class MissingDependency(NamedTuple):
             hint.
         since_ms: When a received causal history first named the message, Unix ms. After
             a restart, the time for which the participant was off is added.
+        is_awaited: Whether messages wait for this message. False after a full buffer
+            has delivered a message that waited for it.
     """
 
     entry: HistoryEntry
     since_ms: int
     older_hints: tuple[bytes, ...] = ()
+    is_awaited: bool = True
 
     @property
     def hints(self) -> tuple[bytes, ...]:
@@ -131,8 +134,8 @@ class IncomingBuffer:
             older = tuple(one for one in older if one != hint)[: HINTS_KEPT - 1]
         else:
             older = older[1:]
-        self.missing[entry.message_id] = MissingDependency(
-            completed, missing.since_ms, older
+        self.missing[entry.message_id] = missing._replace(
+            entry=completed, older_hints=older
         )
         return completed
 
@@ -215,6 +218,16 @@ class IncomingBuffer:
     def waiting_of(self, message_ids: Iterable[str]) -> list[str]:
         """Return the given ids of waiting messages, by Lamport timestamp and id."""
         return self._in_order(one for one in message_ids if one in self.waiting)
+
+    def no_longer_awaited(self, message_ids: Iterable[str]) -> list[str]:
+        """Mark those of the given messages that are missing; return their ids.
+
+        They stay missing, but messages no longer wait for them.
+        """
+        found = [one for one in message_ids if one in self.missing]
+        for one in found:
+            self.missing[one] = self.missing[one]._replace(is_awaited=False)
+        return found
 
     def give_up(self, message_id: str) -> HistoryEntry:
         """Mark a missing message as lost, and return its history entry."""

@@ -161,7 +161,9 @@ class Profile:
     # Time after which a missing dependency counts as lost. With None, messages wait for
     # a missing dependency until a buffer is full.
     lost_after_ms: int | None = 600_000
-    incoming_limit: int = 1_000  # a full buffer delivers its oldest message early
+    # A full buffer delivers its oldest message early. The missing dependencies of this
+    # message stay missing.
+    incoming_limit: int = 1_000
     incoming_bytes_limit: int = 32 * 2**20  # as outgoing_bytes_limit
     missing_limit: int = 10_000  # if exceeded, the oldest entry counts as lost
 

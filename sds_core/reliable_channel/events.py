@@ -108,7 +108,8 @@ class SendingMessageIrrecoverableError(_ChunkEvent, frozen=True):
 class MessageReceived(_Event, frozen=True):
     """A complete message of another participant arrived.
 
-    The messages on which it depends arrived earlier, or count as lost.
+    The messages on which it depends arrived earlier, count as lost, or are no longer
+    awaited because the buffer of waiting messages was full.
     """
 
     payload: bytes

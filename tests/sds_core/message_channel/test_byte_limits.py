@@ -89,7 +89,7 @@ class TestOutgoing:
 
 class TestIncoming:
     def test_oldest_message_is_delivered_beyond_the_bytes(self) -> None:
-        """What it lacks is lost, as beyond the number."""
+        """What it lacks stays missing, as beyond the number."""
         alice = participant(profile=replace(SMALL, incoming_bytes_limit=LEAST))
         events = []
         for number in range(3):
@@ -98,7 +98,8 @@ class TestIncoming:
             )
             events += receive(alice, frame)
         assert of_type(events, Evicted) == [Evicted(Buffer.INCOMING, "m0")]
-        assert of_type(events, IrretrievablyLost) == [IrretrievablyLost("x0", b"", "")]
+        assert of_type(events, IrretrievablyLost) == []
+        assert [one.message_id for one in alice.missing] == ["x0", "x1", "x2"]
         assert [one.message_id for one in of_type(events, Delivered)] == ["m0"]
         assert alice.waiting == ("m1", "m2")
 

@@ -6,6 +6,7 @@ SDS, "Periodic Incoming Buffer Sweep" and "Handling Missing Dependencies".
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
 
 import pytest
 
@@ -18,6 +19,7 @@ from sds_core.message_channel import (
     Ignored,
     IgnoredReason,
     IrretrievablyLost,
+    MessageChannel,
     Missing,
     Profile,
     Received,
@@ -129,7 +131,7 @@ class TestMissing:
 
 class TestFullBuffer:
     def test_full_buffer_delivers_its_oldest_message(self) -> None:
-        """Its missing dependencies count as lost; no message is dropped."""
+        """Its missing dependencies stay missing; no message is dropped."""
         bob = participant("bob", replace(QUIET, incoming_limit=2))
         receive(
             bob,
@@ -142,13 +144,36 @@ class TestFullBuffer:
                 Received("a", "alice"),
                 Missing("z", b"", "", "a"),
                 Evicted(Buffer.INCOMING, "c"),
-                IrretrievablyLost("x", b"", ""),
-                IrretrievablyLost("y", b"", ""),
                 Delivered("b", "alice", 2, b"text"),
                 Delivered("c", "alice", 3, b"text"),
             ]
         )
         assert bob.waiting == ("a",)
+        assert [one.message_id for one in bob.missing] == ["x", "y", "z"]
+
+    @pytest.mark.parametrize("is_restored", [False, True])
+    def test_later_messages_do_not_wait_for_a_dependency_again(
+        self, is_restored: bool
+    ) -> None:
+        """They might fill the buffer again and again; it is delivered late or lost."""
+        bob = participant("bob", replace(QUIET, incoming_limit=1))
+        receive(
+            bob,
+            FRAMES.content("b", "alice", 2, history=["x", "z"]),
+            FRAMES.content("c", "alice", 3, history=["b"]),
+        )
+        assert bob.log == ("b", "c")
+        if is_restored:
+            bob = MessageChannel.restore(
+                bob.snapshot(), random=Random(1), profile=bob.profile
+            )
+        named_again = FRAMES.content("d", "alice", 4, history=[("x", "carol")])
+        assert delivered(receive(bob, named_again)) == ["d"]
+        assert bob.missing[0] == HistoryEntry("x", b"", "carol")
+        assert delivered(receive(bob, FRAMES.content("x", "carol", 1))) == ["x"]
+        assert bob.log == ("x", "b", "c", "d")
+        lost = bob.advance(START_MS + LOST_AFTER_MS).events
+        assert lost == [IrretrievablyLost("z", b"", "")]
 
     def test_full_buffer_delivers_waiting_dependencies_first(self) -> None:
         """The dependency is in the buffer too."""

@@ -306,13 +306,22 @@ class TestExpiry:
         late = receive(bob, FRAMES.content("m1", "alice"), now_ms=LATER)
         assert Delivered("m1", "alice", 1_000, b"text") in late
 
-    @pytest.mark.parametrize("limit", ["missing_limit", "incoming_limit"])
-    def test_message_lost_by_a_full_buffer_is_not_requested(self, limit: str) -> None:
-        """By a full list of missing messages or of waiting ones."""
-        bob = participant("bob", replace(SPEC, **{limit: 1}))
+    def test_message_lost_by_a_full_buffer_is_not_requested(self) -> None:
+        """By a full list of missing messages."""
+        bob = participant("bob", replace(SPEC, missing_limit=1))
         receive(bob, missing("m1", message_id="a"))
         events = receive(bob, missing("m2", message_id="b"))
         assert of_type(events, IrretrievablyLost) == [
             IrretrievablyLost("m1", b"", "alice")
         ]
         assert [one.message_id for one, *_ in state(bob).requests] == ["m2"]
+
+    def test_message_that_a_full_incoming_buffer_awaits_no_longer_is_requested(
+        self,
+    ) -> None:
+        """Only the order of delivery suffers from this limit."""
+        bob = participant("bob", replace(SPEC, incoming_limit=1))
+        receive(bob, missing("m1", message_id="a"))
+        events = receive(bob, missing("m2", message_id="b"))
+        assert of_type(events, IrretrievablyLost) == []
+        assert [one.message_id for one, *_ in state(bob).requests] == ["m1", "m2"]

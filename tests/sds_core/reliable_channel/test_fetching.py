@@ -77,6 +77,25 @@ def test_lost_message_comes_from_the_store_by_its_waku_hash() -> None:
     assert net.channel("bob").missing == ()
 
 
+@pytest.mark.rule("rc-connect")
+def test_more_messages_than_may_wait_come_from_the_store() -> None:
+    """The newest come first, so all others wait for older ones until these are read."""
+    few = replace(PROFILE, incoming_limit=10)
+    options = replace(OPTIONS, profile=few, causal_history_size=5)
+    net = network("alice", "bob", options=options)
+    net.run(SECOND)
+    net.disconnect("bob")
+    payloads = [b"%d" % number for number in range(40)]
+    for payload in payloads:
+        net.apply("alice", Send(payload))
+        net.run(SECOND)
+    net.connect("bob")
+    net.run(10 * MINUTE)
+    received = [one.payload for one in emitted(net, "bob", MessageReceived)]
+    assert sorted(received) == sorted(payloads)
+    assert emitted(net, "bob", IrretrievableMessage) == []
+
+
 @pytest.mark.rule("rc-hint-computed")
 def test_message_sent_at_once_after_another_names_its_hash() -> None:
     """Before the network has accepted the first one."""
