@@ -385,8 +385,8 @@ class MessageChannel(ParticipantView):
         """Extend the waits for missing messages by the time since the last call.
 
         If `now_ms` is before the last call, all stored times move back instead. Use
-        this method only after a `restore` with `was_off=False`, and only if the process
-        was off during this time.
+        this method only after a time in which the participant could receive nothing,
+        and after a `restore` only with `was_off=False`.
         """
         self._uptime.is_resuming = True
         self._at(now_ms)

@@ -116,8 +116,8 @@ class Assembly:
     def touch(self, now_ms: int) -> None:
         """Restart the timeouts of payloads whose segments may still arrive.
 
-        Call this after a restart, because no segment could arrive while the process was
-        off.
+        Call this when the node is online again, because no segment could arrive while
+        it was offline, or while the process was off.
         """
         replace = msgspec.structs.replace
         self.restore(

@@ -194,14 +194,15 @@ class ReliableChannelCore:
         """When to apply `Advance` next, Unix ms; inf if nothing is planned."""
         if not self.is_started:
             return inf
-        retry_ms = self._sending.retries.next_ms if self._outward.is_online else inf
+        online_ms = inf
+        if self._outward.is_online:
+            online_ms = min(self._sending.retries.next_ms, self._assembly.next_ms)
         return min(
             self._intake.next_ms,
-            retry_ms,
+            online_ms,
             self._outward.next_ms(self._now_ms),
             self._fetching.next_ms,
             self._driver.next_ms,
-            self._assembly.next_ms,
         )
 
     def apply(
@@ -320,8 +321,7 @@ class ReliableChannelCore:
                 state.participant,
                 random=self._random,
                 profile=profile,
-                # If the process was off, the caller applies `Restarted`, which calls
-                # `resume`.
+                # `Start` calls `resume`.
                 was_off=False,
             )
         except sds.SnapshotError as error:
@@ -370,8 +370,9 @@ class ReliableChannelCore:
             case StoreFailed(number):
                 self._fetching.failed(number)
             case ConnectionChanged():
-                self._connection_changed(event)
+                self._connection_changed(event, now_ms)
             case Start() if not self.is_started:
+                self._participant.resume(now_ms)
                 self._driver.start(now_ms)
                 self._fetching.start(now_ms)
             case Stop():
@@ -380,9 +381,7 @@ class ReliableChannelCore:
                 self._stop()
                 options = options or self._options_after_restart
                 out.events += self._change_options(options)
-                self._participant.resume(now_ms)
                 self._outward.requeue()
-                self._assembly.touch(now_ms)
             case Start() | Advance():
                 pass
 
@@ -390,8 +389,8 @@ class ReliableChannelCore:
         for arrived in self._intake.take(now_ms):
             self._receive(arrived, now_ms, out)
         self._driver.sweep(now_ms, out)
-        out.events += self._assembly.expire(now_ms)
         if self._outward.is_online:
+            out.events += self._assembly.expire(now_ms)
             self._sending.retry(now_ms, out)
         self._driver.sync(now_ms, out)
         self._sending.release(now_ms, out)
@@ -444,12 +443,13 @@ class ReliableChannelCore:
             dropped = self._intake.add(arrived)
             out.events += [LimitReached("intake")] * dropped
 
-    def _connection_changed(self, connection: ConnectionChanged) -> None:
-        was_offline = not self._outward.is_online
+    def _connection_changed(self, connection: ConnectionChanged, now_ms: int) -> None:
+        was_offline = connection.is_online and not self._outward.is_online
         self._outward.is_online = connection.is_online
+        if was_offline:
+            self._assembly.touch(now_ms)
         self._fetching.connected(
-            has_store=connection.has_store,
-            was_offline=connection.is_online and was_offline,
+            has_store=connection.has_store, was_offline=was_offline
         )
 
     def _dispatch_ended(

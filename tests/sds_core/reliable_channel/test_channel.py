@@ -13,11 +13,13 @@ from sds_core.reliable_channel import (
     Advance,
     Arrived,
     ChaChaEncryption,
+    ConnectionChanged,
     Dispatched,
     DropReason,
     EphemeralMessageDropped,
     EventName,
     Input,
+    IrretrievableMessage,
     MessageAcknowledged,
     MessageReceived,
     NotStarted,
@@ -43,6 +45,7 @@ from sds_core.wire import UndecodableFrame, decode
 from tests.support.frames import MINUTE, SECOND, START_MS
 from tests.support.reliable_channel import (
     CHANNEL,
+    OFFLINE,
     ONLINE,
     OPTIONS,
     PROFILE,
@@ -608,3 +611,58 @@ def test_incomplete_payload_survives_a_restart() -> None:
     last = Arrived(chunks[2].message, chunks[2].message_hash)
     received = of_kind(bob.apply(last, late_ms + 1).events, MessageReceived)
     assert [len(one.payload) for one in received] == [3 * SHARE]
+
+
+@pytest.mark.rule("rc-seg-partial", "rc-seg-timeout")
+@pytest.mark.parametrize("pause", [Stop(), OFFLINE], ids=["stopped", "offline"])
+def test_incomplete_payload_survives_a_pause(pause: Stop | ConnectionChanged) -> None:
+    """Its wait begins anew, as after a restart: no segment could come."""
+    options = replace(LIMITED, rate_limit=None)
+    alice, bob = started("alice", options), started("bob", options)
+    chunks = alice.apply(Send(bytes(3 * SHARE)), START_MS).dispatches
+    for one in chunks[:2]:
+        bob.apply(Arrived(one.message, one.message_hash), START_MS)
+    bob.apply(Advance(), START_MS + SECOND)
+    bob.apply(pause, START_MS + SECOND)
+    wait_ms = SMALL_SEGMENTS.idle_timeout_ms
+    now_ms = START_MS + 10 * wait_ms
+    for event in (Advance(), Start(), ONLINE):
+        assert of_kind(bob.apply(event, now_ms).events, IrretrievableMessage) == []
+    last = Arrived(chunks[2].message, chunks[2].message_hash)
+    received = of_kind(bob.apply(last, now_ms + wait_ms - 1).events, MessageReceived)
+    assert [len(one.payload) for one in received] == [3 * SHARE]
+
+
+def test_incomplete_payload_is_dropped_after_its_wait_online() -> None:
+    """Not while the node is offline; then the channel has no deadline for it either."""
+    options = replace(LIMITED, rate_limit=None, sync_min_interval_ms=0)
+    alice, bob = started("alice", options), started("bob", options)
+    first, *_ = alice.apply(Send(bytes(3 * SHARE)), START_MS).dispatches
+    bob.apply(Arrived(first.message, first.message_hash), START_MS)
+    bob.apply(OFFLINE, START_MS)
+    back_ms = START_MS + SMALL_SEGMENTS.idle_timeout_ms
+    bob.apply(Advance(), back_ms)
+    assert bob.next_deadline_ms > back_ms
+    bob.apply(ONLINE, back_ms)
+    late_ms = back_ms + SMALL_SEGMENTS.idle_timeout_ms
+    assert bob.apply(Advance(), late_ms - 1).events == []
+    only(bob.apply(Advance(), late_ms), IrretrievableMessage)
+
+
+@pytest.mark.rule("rc-timeout-lost")
+def test_stopped_channel_does_not_wait_for_missing_messages() -> None:
+    """It could not fetch them: after the next start, the rest of the wait is left."""
+    options = replace(NO_SYNC, timeout_for_lost_messages_ms=10 * MINUTE)
+    alice, bob = started("alice", options), started("bob", options)
+    alice.apply(Send(b"missing"), START_MS)
+    (second,) = alice.apply(Send(b"tea"), START_MS).dispatches
+    bob.apply(Arrived(second.message, second.message_hash), START_MS)
+    bob.apply(Stop(), START_MS)
+    now_ms = START_MS + 60 * MINUTE
+    for event in (Start(), ONLINE):
+        bob.apply(event, now_ms)
+    early_ms = now_ms + 10 * MINUTE - 1
+    assert of_kind(bob.apply(Advance(), early_ms).events, IrretrievableMessage) == []
+    late_ms = early_ms + NO_SYNC.sweep_in_buf_interval_ms
+    events = bob.apply(Advance(), late_ms).events
+    assert [type(one) for one in events] == [IrretrievableMessage, MessageReceived]
