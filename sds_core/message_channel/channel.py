@@ -373,8 +373,11 @@ class MessageChannel(ParticipantView):
                 self._repeat(change_records.SEAL.unpack(one))
             if made_under != profile:
                 state = snapshot.state_of(self._parts)
+                state = snapshot.adapted(state, made_under, profile)
                 snapshot.check_fit(state, profile)
                 self._set_up(snapshot.restored(state, profile, random), random)
+                if not made_under.repair:
+                    self._sweeps.request_missing(self.latest_ms)
         except WireError as error:
             raise SnapshotError(str(error)) from error
         self._plan()

@@ -261,7 +261,8 @@ class IncomingBuffer:
             self.hold(message_id, message)
         self.missing.update((one.entry.message_id, one) for one in missing)
         self.lost.update(dict.fromkeys(lost))
-        self.circles_due_ms = circles_due_ms
+        if self._lost_after_ms < inf:
+            self.circles_due_ms = circles_due_ms
 
     def _in_order(self, message_ids: Iterable[str]) -> list[str]:
         return sorted(message_ids, key=lambda one: self.waiting[one].place)

@@ -40,12 +40,15 @@ FREE: Final = frozenset(
         "incoming_bytes_limit",
         "incoming_limit",
         "log_limit",
+        "lost_after_ms",
         "max_frame_bytes",
         "missing_limit",
         "outgoing_bytes_limit",
         "outgoing_limit",
         "participants_limit",
         "possible_acks_capped",
+        "possible_acks_threshold",
+        "repair",
         "repair_buffer_limit",
         "repair_retained_bytes_limit",
         "repair_retained_limit",
@@ -207,6 +210,16 @@ def restored(state: State, profile: Profile, random: Random) -> Parts:
     repairer.budget.given = state.answers_given
     parts.changes.number = state.changes
     return parts
+
+
+def adapted(state: State, before: Profile, after: Profile) -> State:
+    """Return a state that was reached under `before`, as it continues under `after`."""
+    if after.lost_after_ms != before.lost_after_ms:
+        # The next sweep is due immediately, and computes this time again.
+        state = msgspec.structs.replace(state, circles_due_ms=state.last_ms)
+    if not after.repair:
+        state = msgspec.structs.replace(state, requests=[], responses={}, retained={})
+    return state
 
 
 def moved(state: State, by_ms: int) -> State:

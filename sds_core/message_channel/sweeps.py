@@ -67,6 +67,12 @@ class Sweeps(Behaviour):
             [SyncSent(message_id), *requested_events(requested, message_id)],
         )
 
+    def request_missing(self, now_ms: int) -> None:
+        """Queue repair requests for all missing messages, because repair is now on."""
+        for missing in self._incoming.missing.values():
+            for _ in self._repairer.ask_for(missing.entry, now_ms):
+                pass
+
     def resume(self, off_ms: int, now_ms: int) -> None:
         """Extend waits by the time for which the process was off."""
         self._incoming.put_off(off_ms)

@@ -421,9 +421,7 @@ OTHER_OPTIONS = {
     "bloom_rollover_ids": None,
     "bloom_kept_ids": 8_000,
     "buffered_meets_dependencies": True,
-    "lost_after_ms": None,
     "sync_interval_ms": 10_000,
-    "repair": False,
     "repair_hash": RepairHash.FARM,
     "t_max_ms": 300_000,
 }
@@ -462,6 +460,61 @@ def test_snapshot_is_continued_with_other_repairs(taken: Profile) -> None:
         again.advance(START_MS + 10 * taken.t_max_ms)
         receive(again, frames.content("x", "alice"), frames.content("y", "alice"))
         assert set(again.log) == {"m", "x", "y"}
+
+
+@pytest.mark.parametrize("lost_after_ms", [None, 60_000])
+def test_snapshot_is_continued_with_another_time_until_loss(
+    lost_after_ms: int | None,
+) -> None:
+    """It applies to what is missing already, and to messages in a circle."""
+    frames = FrameFactory(CHANNEL)
+    taken = replace(SPEC, lost_after_ms=30_000 if lost_after_ms is None else None)
+    bob = participant("bob", replace(taken, repair=False))
+    receive(
+        bob,
+        frames.content("m", "alice", 3, history=["x"]),
+        frames.content("a", "alice", 1, history=["b"]),
+        frames.content("b", "alice", 2, history=["a"]),
+    )
+    later = replace(bob.profile, lost_after_ms=lost_after_ms)
+    again = restored(bob, Random(1), later)
+    for now_ms in (START_MS, START_MS + 59_999):
+        assert of_type(again.advance(now_ms).events, Delivered) == []
+        assert again.next_deadline_ms > now_ms
+    late = of_type(again.advance(START_MS + 60_000).events, Delivered)
+    ids = [one.message_id for one in late]
+    assert ids == ([] if lost_after_ms is None else ["m", "a", "b"])
+
+
+def test_snapshot_is_continued_without_repairs_and_with_them() -> None:
+    """Without them, nothing is requested or answered; then all that is missing is."""
+    frames = FrameFactory(CHANNEL)
+    bob = participant("bob")
+    receive(bob, frames.content("m", "alice", history=[("x", "alice")]))
+    stored = bob.send(b"text", START_MS).broadcasts[0].message_id
+    receive(bob, frames.sync("carol", requests=[(stored, "bob")]))
+    quiet = restored(bob, Random(1), replace(SPEC, repair=False))
+    events = quiet.advance(START_MS + 2 * SPEC.t_max_ms).events
+    assert of_type(events, RepairAnswered) == of_type(events, RepairRequested) == []
+    again = restored(quiet, Random(1), SPEC)
+    sent = again.send(b"text", START_MS + 4 * SPEC.t_max_ms)
+    assert [one.message_ids for one in of_type(sent.events, RepairRequested)] == [
+        ("x",)
+    ]
+
+
+def test_snapshot_is_continued_with_another_threshold() -> None:
+    """Filters that were counted before count for it too."""
+    frames = FrameFactory(CHANNEL)
+    alice = participant(profile=replace(SPEC, possible_acks_threshold=3))
+    message_id = alice.send(b"text", START_MS).broadcasts[0].message_id
+    for name in ("bob", "carol", "dave"):
+        receive(alice, frames.sync(name))
+    receive(alice, frames.sync("bob", holds=[message_id]))
+    again = restored(alice, Random(1), SPEC)
+    assert again.possibly_acknowledged == (message_id,)
+    events = receive(again, frames.sync("carol", holds=[message_id]))
+    assert [one.message_id for one in of_type(events, Acknowledged)] == [message_id]
 
 
 def test_snapshot_is_continued_with_another_causal_history_size() -> None:

@@ -666,3 +666,40 @@ def test_stopped_channel_does_not_wait_for_missing_messages() -> None:
     late_ms = early_ms + NO_SYNC.sweep_in_buf_interval_ms
     events = bob.apply(Advance(), late_ms).events
     assert [type(one) for one in events] == [IrretrievableMessage, MessageReceived]
+
+
+@pytest.mark.parametrize(
+    ("option", "other"),
+    [
+        ("sync_min_interval_ms", 10),
+        ("retry_interval_ms", 10),
+        ("max_retry_attempts", 1),
+        ("retrieve_frequency_ms", 10),
+        ("sweep_in_buf_interval_ms", 10),
+        ("query_on_connect", False),
+        ("process_task_min_elapse_ms", 10),
+        ("causal_history_size", 2),
+        ("timeout_for_lost_messages_ms", MINUTE),
+        ("possible_acks_threshold", 1),
+        ("retrieval", RetrievalStrategy.STORE),
+    ],
+)
+def test_each_option_of_the_document_may_change_at_a_restart(
+    option: str, other: object
+) -> None:
+    """And change back: what waits is still delivered when the missing message comes."""
+    alice, bob = started("alice", NO_SYNC), started("bob", NO_SYNC)
+    (first,) = alice.apply(Send(b"one"), START_MS).dispatches
+    (second,) = alice.apply(Send(b"two"), START_MS).dispatches
+    bob.apply(Arrived(second.message, second.message_hash), START_MS)
+    now_ms = START_MS
+    for options in (replace(NO_SYNC, **{option: other}), NO_SYNC):
+        bob = ReliableChannelCore.restore(
+            bob.snapshot(), pubsub_topic=SHARD, options=options
+        )
+        now_ms += SECOND
+        for event in (Restarted(), Start(), ONLINE):
+            bob.apply(event, now_ms)
+    late = Arrived(first.message, first.message_hash)
+    received = of_kind(bob.apply(late, now_ms + SECOND).events, MessageReceived)
+    assert [one.payload for one in received] == [b"one", b"two"]
