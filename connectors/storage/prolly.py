@@ -18,7 +18,9 @@ from connectors.storage.database import (
     StorageError,
     StorageUnreadable,
 )
-from sds_core.prolly.item import Item, first_key_at, pack
+from sds_core.prolly.difference import unequal_on
+from sds_core.prolly.item import Item, first_key_at, pack, unpack
+from sds_core.prolly.node import keys_below
 from sds_core.prolly.stored import StoredBucket, changed_buckets, tree_of
 from sds_core.prolly.tree import ProllyTree
 
@@ -78,10 +80,17 @@ class SqliteTree(SqliteFile):
     ) -> None:
         """Replace the stored tree by a tree that was derived from it, atomically.
 
-        `values` has the values of messages that are new in the tree. `notes` has
-        further values by name; they are stored in the same transaction as the tree.
+        The values of messages that the new tree lacks are removed. `values` has the
+        values of messages that are new in the tree. `notes` has further values by name;
+        they are stored in the same transaction as the tree.
         """
         with self._writing() as database:
+            changed, _ = unequal_on(1, self.tree, tree)
+            keys = (key for bucket in changed for key in keys_below(bucket))
+            database.executemany(
+                "DELETE FROM value WHERE key = ?",
+                [(key,) for key in keys if unpack(key) not in tree],
+            )
             self._write_tree(tree)
             database.executemany(
                 "INSERT OR REPLACE INTO value VALUES (?, ?)",

@@ -70,6 +70,16 @@ def test_old_messages_are_pruned_with_their_values(tmp_path: Path) -> None:
         assert len(stored.tree) == 0
 
 
+def test_deleted_messages_have_no_values(tmp_path: Path) -> None:
+    """A peer that asks for them by their hashes gets nothing."""
+    with opened(tmp_path) as stored:
+        stored.store(ProllyTree(ITEMS), dict.fromkeys(ITEMS, b"x"))
+        stored.store(stored.tree.changed(delete=ITEMS[::2]))
+    with opened(tmp_path) as stored:
+        found = stored.values([one.message_hash for one in ITEMS])
+        assert set(found) == {one.message_hash for one in ITEMS[1::2]}
+
+
 def test_a_failed_change_changes_nothing(tmp_path: Path) -> None:
     """Neither tree nor notes."""
     with opened(tmp_path) as stored:
