@@ -32,6 +32,9 @@ These bytes hold the encryption overhead, the content topic, the RLN proof and
 protobuf's fields.
 """
 
+_CONTENT_CIPHER_BYTES: Final = 512
+"""Bytes of a frame that are reserved for the encryption overhead of its segment."""
+
 _HOUR_MS: Final = 3_600_000
 _DAY_MS: Final = 24 * _HOUR_MS
 
@@ -199,6 +202,8 @@ class ReliableChannelOptions:
                 segment does not fit into a frame.
         """
         longest = self.participant_profile().max_content_bytes - HEADER_ROOM_BYTES
+        if self.encryption_scope is EncryptionScope.CONTENT:
+            longest -= _CONTENT_CIPHER_BYTES
         segmentation = self.segmentation
         if segmentation is None or segmentation.segment_bytes <= longest:
             return segmentation

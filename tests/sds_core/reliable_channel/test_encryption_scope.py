@@ -213,3 +213,24 @@ def test_chunks_that_encryption_makes_too_long_are_refused_together() -> None:
         SendError.SIZE_TOO_LARGE
     )
     assert output.dispatches == []
+
+
+@pytest.mark.parametrize("overhead_bytes", [ChaChaEncryption.overhead_bytes, 113, 512])
+def test_segments_leave_room_for_their_encryption(overhead_bytes: int) -> None:
+    """Also where messages are short; ECIES of 26/WAKU2-PAYLOAD adds 113 bytes."""
+
+    class Padded:
+        def encrypt(self, plaintext: bytes) -> bytes:
+            return bytes(overhead_bytes) + plaintext
+
+        def decrypt(self, ciphertext: bytes) -> bytes:
+            return ciphertext[overhead_bytes:]
+
+    options = ReliableChannelOptions(
+        encryption_scope=EncryptionScope.CONTENT, max_message_bytes=60 * 1024
+    )
+    payload = bytes(200_000)
+    net = network("alice", "bob", options=options, encryption=Padded())
+    net.apply("alice", Send(payload))
+    net.run(MINUTE)
+    assert received(net, "bob") == [payload]
