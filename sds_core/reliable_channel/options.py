@@ -129,8 +129,9 @@ class ReliableChannelOptions:
             connect, even if the node stayed connected.
         query_on_connect_range_ms: Maximum age of the messages that a query on connect
             requests.
-        max_message_bytes: Maximum length of a Waku message. The routing layer's limit
-            is 150 KiB.
+        max_message_bytes: Maximum length of a Waku message, the same for all
+            participants: a longer message of another participant is unusable. The
+            routing layer's limit is 150 KiB.
         meta: `meta` of every sent Waku message, at most 64 bytes. logos-delivery drops
             messages whose `meta` is not `RELIABLE_CHANNEL_META`. This channel accepts
             received messages with any `meta`.
