@@ -120,6 +120,8 @@ class SqliteNodeStorage(SqliteFile):
                 "INSERT INTO message (message_id, group_id, sender, is_delivered,"
                 " timestamp, body, metadata) VALUES (?, ?, ?, ?, ?, ?, ?)"
                 " ON CONFLICT (message_id) DO UPDATE SET"
+                # A forgotten message can come back, from another sender.
+                " group_id = excluded.group_id, sender = excluded.sender,"
                 " is_delivered = excluded.is_delivered,"
                 " timestamp = excluded.timestamp, body = excluded.body,"
                 " metadata = excluded.metadata",

@@ -13,11 +13,18 @@ import pytest
 
 from connectors.storage.database import StorageError, StorageInUse, StorageUnreadable
 from connectors.storage.mvds import SqliteNodeStorage
-from sds_core.mvds.changes import Changes, Storage
+from sds_core.mvds.changes import Changes, Storage, StoredMessage
 from sds_core.mvds.events import Delivered
 from sds_core.mvds.node import Node
 from sds_core.mvds.options import Mode, Options, Resolution
-from sds_core.mvds.payload import Message, Metadata, Payload, decode, encode
+from sds_core.mvds.payload import (
+    Message,
+    Metadata,
+    Payload,
+    decode,
+    encode,
+    message_id,
+)
 from sds_core.mvds.records import RecordType
 from tests.support.mvds.network import GROUP, Network, Weather, group_of, pair
 
@@ -233,6 +240,31 @@ class TestContent:
         with SqliteNodeStorage(path) as storage:
             storage.store(alice.snapshot())
         assert stored(path) == alice.snapshot()
+
+    def test_own_message_that_was_forgotten_comes_back_from_a_peer(
+        self, path: Path
+    ) -> None:
+        """The peer is its sender, also if its id was forgotten in the same call."""
+        options = Options(
+            max_messages=1, max_known_ids=2, resolution=Resolution.CONSISTENT
+        )
+        with SqliteNodeStorage(path) as storage:
+            node = Node(b"a", options)
+            node.record_changes()
+            node.add_group(GROUP, [b"b"])
+            for timestamp in (1, 2):
+                node.append(GROUP, b"own", timestamp)
+                node.tick()
+                store_changes(node, storage)
+            back = Message(GROUP, 1, b"own", Metadata((bytes(32),)))
+            node.receive(b"b", Payload(messages=(Message(GROUP, 3, b"new"), back)))
+            store_changes(node, storage)
+        state = stored(path)
+        assert state is not None
+        assert state.messages == node.snapshot().messages
+        assert state.messages[message_id(back)] == StoredMessage(
+            GROUP, back, b"b", is_delivered=False
+        )
 
     def test_new_file_has_no_state(self, path: Path) -> None:
         """The application makes a new node then."""
