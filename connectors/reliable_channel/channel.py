@@ -12,6 +12,7 @@ import os
 from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
+from inspect import iscoroutinefunction
 from math import inf
 from random import Random, SystemRandom
 from typing import Any
@@ -279,8 +280,15 @@ class ReliableChannel:
         create the channel without `auto_start`, call `on`, and then call `start`.
 
         Raises:
+            TypeError: The handler is a coroutine function, which would never run.
             ValueError: No event has this name.
         """
+        if iscoroutinefunction(handler):
+            message = (
+                f"the handler of {str(name)!r} is a coroutine function: pass a plain "
+                "function, which may start a task"
+            )
+            raise TypeError(message)
         self._handlers[_event_name(name)].append(handler)
 
     def off(self, name: EventName | str, handler: Handler) -> None:

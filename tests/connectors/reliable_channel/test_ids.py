@@ -63,3 +63,20 @@ def test_missing_messages_are_seen() -> None:
         await channel.stop()
 
     asyncio.run(run())
+
+
+def test_coroutine_function_is_no_handler() -> None:
+    """Nobody would await its coroutines, so each event would be lost."""
+
+    async def handler(event: object) -> None:
+        """Never called."""
+
+    async def run() -> None:
+        channel = await create_reliable_channel(
+            MemoryNode(), CHANNEL, "alice", TOPIC, OPTIONS
+        )
+        with pytest.raises(TypeError, match="the handler of 'sent' is a coroutine"):
+            channel.on("sent", handler)
+        await channel.stop()
+
+    asyncio.run(run())
