@@ -447,6 +447,7 @@ class ReliableChannelCore:
         was_offline = connection.is_online and not self._outward.is_online
         self._outward.is_online = connection.is_online
         if was_offline:
+            self._driver.back_online(now_ms)
             self._assembly.touch(now_ms)
         self._fetching.connected(
             has_store=connection.has_store, was_offline=was_offline

@@ -118,8 +118,8 @@ class ReliableChannelOptions:
         process_task_min_elapse_ms: Minimum time between two batches of received
             messages that the channel processes.
         timeout_for_lost_messages_ms: Time after which a missing message counts as lost,
-            without the time in which the channel is stopped. If None or 0, no missing
-            message counts as lost because of its age.
+            without the time in which the channel is stopped or its node is offline. If
+            None or 0, no missing message counts as lost because of its age.
         possible_acks_threshold: Number of received Bloom filters that must seem to hold
             a message before the message counts as acknowledged.
         segmentation: How payloads are split. If None, each payload is sent in one

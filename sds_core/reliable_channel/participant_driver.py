@@ -62,6 +62,8 @@ class ParticipantDriver:
     @property
     def next_ms(self) -> float:
         """When the next sweep or sync message is due, Unix ms."""
+        if not self._outward.is_online:
+            return self._sync_ms
         return min(self._sync_ms, self.sweep_ms, self.repair_ms)
 
     def start(self, now_ms: int) -> None:
@@ -70,6 +72,15 @@ class ParticipantDriver:
         self.sweep_ms = now_ms + self._options.sweep_in_buf_interval_ms
         self.repair_ms = now_ms + self._options.profile.repair_sweep_ms
         self.sync_timer.restart(self._options.sync_multipliers.content_sent, now_ms)
+
+    def back_online(self, now_ms: int) -> None:
+        """Continue after a time in which the node was offline.
+
+        The waits for missing messages are extended by this time. The repairs of one
+        sweep are discarded, because they would be sent too late.
+        """
+        self._participant.resume(now_ms)
+        self._participant.sweep_repairs(now_ms)
 
     def stop(self) -> None:
         """Stop until the next `start`, and cancel the planned sync message."""
@@ -81,18 +92,20 @@ class ParticipantDriver:
         return self.sync_timer.due_ms(self._participant.next_request_ms)
 
     def sweep(self, now_ms: int, out: Output) -> None:
-        """Sweep the incoming buffer and the repairs, each at its interval."""
+        """Sweep the incoming buffer and the repairs, each at its interval.
+
+        While the node is offline, nothing can arrive or be sent, so no wait may end.
+        """
+        if not self._outward.is_online:
+            return
         if self.sweep_ms <= now_ms:
             self.sweep_ms = now_ms + self._options.sweep_in_buf_interval_ms
             step = self._participant.sweep_incoming(now_ms)
             self.report(step.events, now_ms, out)
         if self.repair_ms <= now_ms:
             self.repair_ms = now_ms + self._options.profile.repair_sweep_ms
-            # While the node is offline, repairs are discarded, because they would be
-            # sent too late.
             step = self._participant.sweep_repairs(now_ms)
-            if self._outward.is_online:
-                self._sending.submit(step.broadcasts, now_ms, out)
+            self._sending.submit(step.broadcasts, now_ms, out)
 
     def sync(self, now_ms: int, out: Output) -> None:
         """Send a sync message if one is due and can be dispatched immediately.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import fields, replace
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -650,17 +651,23 @@ def test_incomplete_payload_is_dropped_after_its_wait_online() -> None:
 
 
 @pytest.mark.rule("rc-timeout-lost")
-def test_stopped_channel_does_not_wait_for_missing_messages() -> None:
-    """It could not fetch them: after the next start, the rest of the wait is left."""
+@pytest.mark.parametrize(
+    "pause", [[Stop()], [OFFLINE], [Stop(), ONLINE]], ids=["stopped", "offline", "both"]
+)
+def test_channel_does_not_wait_for_missing_messages_in_a_pause(
+    pause: list[Input],
+) -> None:
+    """It could not fetch them: after the pause, the rest of the wait is left."""
     options = replace(NO_SYNC, timeout_for_lost_messages_ms=10 * MINUTE)
     alice, bob = started("alice", options), started("bob", options)
     alice.apply(Send(b"missing"), START_MS)
     (second,) = alice.apply(Send(b"tea"), START_MS).dispatches
     bob.apply(Arrived(second.message, second.message_hash), START_MS)
-    bob.apply(Stop(), START_MS)
+    for event in pause:
+        bob.apply(event, START_MS)
     now_ms = START_MS + 60 * MINUTE
-    for event in (Start(), ONLINE):
-        bob.apply(event, now_ms)
+    for event in (Advance(), Start(), ONLINE):
+        assert of_kind(bob.apply(event, now_ms).events, IrretrievableMessage) == []
     early_ms = now_ms + 10 * MINUTE - 1
     assert of_kind(bob.apply(Advance(), early_ms).events, IrretrievableMessage) == []
     late_ms = early_ms + NO_SYNC.sweep_in_buf_interval_ms
@@ -685,7 +692,7 @@ def test_stopped_channel_does_not_wait_for_missing_messages() -> None:
     ],
 )
 def test_each_option_of_the_document_may_change_at_a_restart(
-    option: str, other: object
+    option: str, other: Any
 ) -> None:
     """And change back: what waits is still delivered when the missing message comes."""
     alice, bob = started("alice", NO_SYNC), started("bob", NO_SYNC)

@@ -35,6 +35,7 @@ from sds_core.wire import decode
 from tests.support.frames import MINUTE, SECOND, START_MS
 from tests.support.reliable_channel import (
     CHANNEL,
+    ONLINE,
     OPTIONS,
     PROFILE,
     SHARD,
@@ -343,8 +344,8 @@ def test_time_while_the_process_is_off_does_not_count() -> None:
     run_to(bob, START_MS + 5 * MINUTE)
     bob = ReliableChannelCore.restore(bob.snapshot(), pubsub_topic="", options=options)
     back_ms = START_MS + 60 * MINUTE
-    bob.apply(Restarted(), back_ms)
-    bob.apply(Start(), back_ms)
+    for event in (Restarted(), Start(), ONLINE):
+        bob.apply(event, back_ms)
     early = run_to(bob, back_ms + 5 * MINUTE - SECOND)
     late = run_to(bob, back_ms + 5 * MINUTE + 2 * OPTIONS.sweep_in_buf_interval_ms)
     for outputs, count in (early, 0), (late, 1):
