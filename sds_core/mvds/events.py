@@ -64,8 +64,9 @@ class Acknowledged(_Event, frozen=True):
 class GaveUp(_Event, frozen=True):
     """A record will not be sent again.
 
-    Either the record was sent `Options.max_sends` times without an answer, or its
-    message was dropped because the store was full.
+    The record was sent `Options.max_sends` times without an answer, or its message was
+    dropped because the store was full, or the message is longer than a payload since
+    the node was restored with other options.
     """
 
     message_id: bytes

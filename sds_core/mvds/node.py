@@ -67,7 +67,10 @@ def _send(
         state.give_up(record, events)
         return
     if not _pack(state, record, packer):
-        state.records.put_back(record)
+        if _is_too_long(state, record):
+            state.give_up(record, events)
+        else:
+            state.records.put_back(record)
         return
     count = record.send_count + 1
     epoch = max(state.epoch + 1, state.options.backoff(count, state.epoch))
@@ -82,6 +85,19 @@ def _pack(state: NodeState, record: Record, packer: Packer) -> bool:
     message = state.store.message(record.message_id)
     assert message is not None  # noqa: S101 - dropped together with its records
     return packer.message(message)
+
+
+def _is_too_long(state: NodeState, record: Record) -> bool:
+    """Return whether no payload can hold the record.
+
+    This is possible only for a MESSAGE, after a restart with a lower maximum.
+    """
+    message = state.store.message(record.message_id)
+    return (
+        record.type is RecordType.MESSAGE
+        and message is not None
+        and message_record_bytes(message) > state.options.max_payload_bytes
+    )
 
 
 class Node:

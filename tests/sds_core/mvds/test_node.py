@@ -172,6 +172,23 @@ class TestState:
         assert stored is not None
         assert stored.message is None
 
+    @pytest.mark.parametrize(
+        ("body_bytes", "is_sent"), [(19_000, True), (21_000, False)]
+    )
+    def test_message_that_no_payload_of_new_options_can_hold_is_not_sent(
+        self, body_bytes: int, *, is_sent: bool
+    ) -> None:
+        """The application hears of it, instead of waiting for ever."""
+        alice, _ = pair()
+        sent = alice.append(GROUP, bytes(body_bytes), 1, mode=Mode.BATCH)
+        short = Options(max_payload_bytes=20_000)
+        restored = Node.restore(b"alice", alice.snapshot(), short)
+        step = restored.tick()
+        assert len(step.payloads) == is_sent
+        expected = [] if is_sent else [GaveUp(sent, b"bob", RecordType.MESSAGE)]
+        assert step.events == expected
+        assert len(restored.records) == is_sent
+
     def test_changes_add_up_to_the_state(self) -> None:
         """Those of every call, also of removals."""
         options = Options(max_messages=3, max_known_ids=6, max_sends=4)
