@@ -19,20 +19,18 @@ from connectors.kafka.settings import (
     TopicReplaced,
     topic_index,
 )
-from sds_core.observer.ahead import LOOKAHEAD
+from sds_core.observer.ahead import LOOKAHEAD, refuted_at_ms
 from sds_core.observer.record import MAX_AHEAD_MS, is_future
 from streaming.batch_cut import aligned_end, part_of
 from streaming.position import PartitionPosition, Position, Unread
-from streaming.record_times import IsRecord, Offsets, ReadTimes, RecordTimes
+from streaming.record_times import Offsets, ReadTimes, RecordTimes
 from streaming.settings import BatchLimits, Window
 
 LATE_MS = 3_600_000
 """How far the search for a window's records continues after the window's end, ms.
 
-The first record with a later time ends the search. The retention window has the same
-length (docs/figures.md, 4). By default, a broker refuses a record whose time is more
-than an hour ahead of the broker's clock. A record that was written in the window thus
-cannot end the search.
+The first record with a later time ends the search, unless the record is from the
+future. The retention window has the same length (docs/figures.md, 4).
 """
 
 _MAX_LEAD_MS = 60_000
@@ -48,19 +46,33 @@ The measurement would cost a fetch.
 
 
 def ends_of_window(
-    offsets: Offsets, ends: Mapping[int, int], window: Window, is_record: IsRecord
+    offsets: Offsets, ends: Mapping[int, int], window: Window, read_times: ReadTimes
 ) -> dict[int, int]:
     """Return, for each partition, where the search for the window's records ends."""
     behind = offsets.first_at_or_after(list(ends), window.last_ms + LATE_MS + 1)
     return {
-        # If the offset holds the end of a transaction instead of a record, the search
-        # continues to the partition's end, because the time of such an entry is
-        # unrelated to later records.
         p: min(end, behind[p].offset)
-        if p in behind and is_record(p, behind[p].offset)
+        if p in behind and _ends_search(p, behind[p], end, read_times)
         else end
         for p, end in ends.items()
     }
+
+
+def _ends_search(
+    partition: int, at: TimedOffset, end: int, read_times: ReadTimes
+) -> bool:
+    """Whether later offsets have no records that are much earlier than an entry.
+
+    If the entry is the end of a transaction, or a record from the future, its time is
+    unrelated to later records. The search then continues to the partition's end.
+    """
+    last = min(end, at.offset + 1 + LOOKAHEAD)
+    records = read_times(partition, at.offset, last)
+    if not records or records[0].offset != at.offset:
+        return False
+    later_ms = (record.timestamp_ms for record in records[1:])
+    # The partition's clock at the entry is unknown.
+    return refuted_at_ms(at.timestamp_ms, 0, later_ms) is None
 
 
 MeanBytes = Callable[[Mapping[int, int]], int]
@@ -123,7 +135,7 @@ class Admission:
         topic = self.offsets.describe()
         ends = self.offsets.latest(topic.partitions)
         if self.window is not None:
-            ends = ends_of_window(self.offsets, ends, self.window, self.is_record)
+            ends = ends_of_window(self.offsets, ends, self.window, self.scan_times)
         return Target(ends, topic.id)
 
     def lost_topics(self, planned: Position) -> Collection[int]:

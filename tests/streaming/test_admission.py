@@ -352,6 +352,18 @@ def test_end_of_transaction_ends_no_window() -> None:
     assert sorted(reader.clocks) == [(0, 0), (0, 2)]
 
 
+@pytest.mark.parametrize("place", [0, 5, 12], ids=["before", "in", "after"])
+def test_record_from_the_future_ends_no_window(place: int) -> None:
+    """A tap's clock is fast by more than the time that is searched behind a window."""
+    times = [*range(10_000, 110_000, 5_000)]
+    lie_ms = 60_000 + LATE_MS + 100_000
+    topic = ListedTopic([*times[:place], lie_ms, *times[place:]])
+    window = Window(30_000, 60_000)
+    reader = replayed(topic, window, [10])
+    assert len(reader.clocks) == 7
+    assert reader.position.clock_ms == window.last_ms
+
+
 def test_records_behind_a_window_are_not_scanned() -> None:
     """It is enough that the newest record lies beyond the target."""
     last_ms = 900_000

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from connectors.kafka.consumer import OffsetRange, fetch
-from connectors.kafka.offsets import TopicOffsets
+from connectors.kafka.offsets import TimedOffset, TopicOffsets
 from connectors.kafka.settings import KafkaSettings
 from sds_core.observer.protocols import ROOT_KIND
 from sds_core.observer.snapshot import Snapshot
@@ -121,20 +121,21 @@ def _holds_records(source: SourceSettings, window: Window) -> bool:
         begins = offsets.first_at_or_after(list(ends), window.first_ms)
         if any(at.timestamp_ms in window for at in begins.values()):
             return True
-        ends = ends_of_window(offsets, ends, window, partial(_is_record, source))
+        ends = ends_of_window(offsets, ends, window, partial(_read_times, source))
     ranges = [OffsetRange(p, at.offset, ends[p]) for p, at in begins.items()]
-    return any(time_ms in window for time_ms in _times(source, *ranges))
+    return any(at.timestamp_ms in window for at in _times(source, *ranges))
 
 
-def _is_record(source: SourceSettings, partition: int, offset: int) -> bool:
-    place = OffsetRange(partition, offset, offset + 1)
-    return next(_times(source, place), None) is not None
+def _read_times(
+    source: SourceSettings, partition: int, start: int, end: int
+) -> list[TimedOffset]:
+    return list(_times(source, OffsetRange(partition, start, end)))
 
 
-def _times(source: SourceSettings, *ranges: OffsetRange) -> Iterator[int]:
+def _times(source: SourceSettings, *ranges: OffsetRange) -> Iterator[TimedOffset]:
     for records in fetch(source.client, source.kafka, ranges):
         for record in records:
-            yield record.timestamp_ms
+            yield TimedOffset(record.offset, record.timestamp_ms)
 
 
 def _is_empty(snapshot: Snapshot) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from functools import partial
 
 from connectors.kafka.consumer import OffsetRange, read_ranges
-from connectors.kafka.offsets import TopicOffsets
+from connectors.kafka.offsets import TimedOffset, TopicOffsets
 from connectors.kafka.settings import KafkaSettings
 from streaming.admission import LATE_MS, ends_of_window
 from streaming.cli.window_options import ALL_TIMES
@@ -28,9 +28,13 @@ def find_ends(
     ends = offsets.latest(partitions)
     if window.last_ms >= ALL_TIMES.last_ms - LATE_MS:
         return ends
-    return ends_of_window(offsets, ends, window, partial(_holds_record, kafka))
+    return ends_of_window(offsets, ends, window, partial(_times, kafka))
 
 
-def _holds_record(kafka: KafkaSettings, partition: int, offset: int) -> bool:
-    place = OffsetRange(partition, offset, offset + 1)
-    return any(read_ranges(kafka, [place]))
+def _times(
+    kafka: KafkaSettings, partition: int, start: int, end: int
+) -> list[TimedOffset]:
+    return [
+        TimedOffset(record.offset, record.timestamp_ms)
+        for record in read_ranges(kafka, [OffsetRange(partition, start, end)])
+    ]
