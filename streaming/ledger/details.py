@@ -9,7 +9,11 @@ from streaming.ledger.ledger import Ledger
 
 
 class DetailStore:
-    """A table of acknowledgements, one row for each view and message id."""
+    """A table of acknowledgements, one row for each message of each view.
+
+    A later message may have the id of a forgotten message. In a ledger of a release up
+    to 1.4, the row of the later message replaces that of the earlier one.
+    """
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger

@@ -106,7 +106,7 @@ CREATE TABLE IF NOT EXISTS acknowledgements (
     message_id TEXT NOT NULL,
     t0_ms INTEGER NOT NULL,
     latency_ms INTEGER NOT NULL,
-    PRIMARY KEY (prefix, name, message_id)
+    PRIMARY KEY (prefix, name, message_id, t0_ms)
 ) WITHOUT ROWID;
 
 CREATE TABLE IF NOT EXISTS views (key TEXT PRIMARY KEY) WITHOUT ROWID;

@@ -26,3 +26,16 @@ def test_acknowledgements_are_kept_by_kind_and_name(tmp_path: Path) -> None:
     store.forget("sds", "town")
     assert set(again.latencies("sds")) == {"village"}
     assert set(again.latencies("toy")) == {"town"}
+
+
+def test_id_that_returns_as_a_new_message_has_two_acknowledgements(
+    tmp_path: Path,
+) -> None:
+    """js-waku makes ids from texts, and an id is forgotten after an hour."""
+    store = DetailStore(ledger_in(tmp_path))
+    for one in (
+        DefiniteAcknowledgement("a", t0_ms=10, latency_ms=5),
+        DefiniteAcknowledgement("a", t0_ms=7_200_000, latency_ms=7),
+    ):
+        store.record("sds", {"town": [one]})
+    assert store.latencies("sds") == {"town": [("a", 5), ("a", 7)]}
