@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from sds_core.observer.causes import Cause, Surroundings
 from sds_core.observer.sds.evidence import STEP_MS, Evidence, Found, count_without
-from sds_core.observer.sds.participant_figures import unpack_participants
 from sds_core.observer.sds.suspects import (
     Abandoned,
+    FullFilters,
     Origin,
     Recipient,
     Suspects,
@@ -55,9 +55,10 @@ def causes_of(totals: ChannelTotals, around: Surroundings) -> Sequence[Cause]:
         return (gap,)
     if totals.verdict is Verdict.BLIND or _is_doubtful(evidence, around):
         return ()
-    found = [*_common(evidence, totals.suspects or Suspects(), totals, around)]
+    suspects = totals.suspects or Suspects()
+    found = [*_common(evidence, suspects, totals, around)]
     if totals.verdict_reason == "bloom_saturated":
-        found += _filters(totals, around)
+        found += _filters(suspects.filters, around)
     return found
 
 
@@ -161,30 +162,25 @@ def _no_retries(found: Abandoned) -> Cause:
     )
 
 
-def _filters(totals: ChannelTotals, around: Surroundings) -> Iterator[Cause]:
-    since_ms = around.clock_ms - around.settings.verdict_window_ms
-    table = unpack_participants(totals.participant_table)
-    gauges = [
-        one.filter
-        for one in table.participants
-        if one.filter is not None and one.heard_ms >= since_ms
-    ]
-    limit = around.settings.saturated_rate
-    full = [one for one in gauges if one.false_positive_ratio > limit]
-    fullest = max(full, key=lambda one: one.false_positive_ratio, default=None)
-    if fullest is None or len(full) < 2 or 2 * len(full) < len(gauges):
+def _filters(filters: FullFilters | None, around: Surroundings) -> Iterator[Cause]:
+    if filters is None or filters.full < 2 or 2 * filters.full < filters.known:
         return
+    limit = around.settings.saturated_rate
     capacity = round(
-        -fullest.m_bits / fullest.k * math.log1p(-(limit ** (1 / fullest.k)))
+        -filters.m_bits / filters.k * math.log1p(-(limit ** (1 / filters.k)))
     )
     yield Cause(
         "filters_saturated",
-        f"the filters of {number(len(full))} of "
-        f"{counted(len(gauges), 'participant')} are saturated: one of their size "
+        f"the filters of {number(filters.full)} of "
+        f"{counted(filters.known, 'participant')} are saturated: one of their size "
         f"serves about {counted(capacity, 'message')}",
         "filters saturated",
         (),
-        {"saturated": len(full), "participants": len(gauges), "capacity": capacity},
+        {
+            "saturated": filters.full,
+            "participants": filters.known,
+            "capacity": capacity,
+        },
     )
 
 

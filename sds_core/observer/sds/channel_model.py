@@ -271,6 +271,7 @@ class ChannelModel:
             self._request_table,
             self._deliveries.receivers,
             self._participants,
+            self._filters.traces,
             self._totals.messages,
             frozenset(Dialect(key.partition(".")[2]) for key in self._totals.frames),
         )

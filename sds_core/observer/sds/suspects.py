@@ -76,6 +76,21 @@ class Abandoned(msgspec.Struct, array_like=True, frozen=True):
     most: int
 
 
+class FullFilters(msgspec.Struct, array_like=True, frozen=True):
+    """Filters of participants that were heard in the verdict's window.
+
+    Attributes:
+        full: Number of filters with a false-positive rate above the limit.
+        known: Number of all filters.
+        m_bits, k: Parameters of the filter with the highest rate.
+    """
+
+    full: int
+    known: int
+    m_bits: int
+    k: int
+
+
 class Suspects(msgspec.Struct, array_like=True, frozen=True):
     """What the failures behind a bad verdict have in common.
 
@@ -86,3 +101,4 @@ class Suspects(msgspec.Struct, array_like=True, frozen=True):
     recipient: Recipient | None = None
     unrequested: Unrequested | None = None
     abandoned: Abandoned | None = None
+    filters: FullFilters | None = None

@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from sds_core.observer.rule_settings import RuleSettings
+from sds_core.observer.sds.filters import FilterTrace
 from sds_core.observer.sds.gap_table import GapTable
 from sds_core.observer.sds.health import HealthState
 from sds_core.observer.sds.messages import MessageTable
@@ -19,12 +22,13 @@ from sds_core.observer.sds.receivers import Receiver
 from sds_core.observer.sds.requests import RequestTable
 from sds_core.observer.sds.suspects import (
     Abandoned,
+    FullFilters,
     Origin,
     Recipient,
     Suspects,
     Unrequested,
 )
-from sds_core.wire import Dialect
+from sds_core.wire import Dialect, false_positive_rate
 
 _MOST_MESSAGES = 2_000
 """The search covers at most this number of a channel's latest messages.
@@ -63,6 +67,7 @@ class Memory(NamedTuple):
     requests: RequestTable
     receivers: Mapping[int, Receiver]
     participants: Participants
+    filters: Mapping[int, FilterTrace]
     next_order: int
     dialects: frozenset[Dialect]
 
@@ -74,11 +79,13 @@ class _Sent(NamedTuple):
 
 def suspects_of(memory: Memory, clock_ms: int) -> Suspects:
     """Return what the failures in the verdict's window have in common."""
-    abandoned = _abandoned(memory, clock_ms)
+    found = Suspects(
+        abandoned=_abandoned(memory, clock_ms), filters=_full_filters(memory, clock_ms)
+    )
     undelivered, losses = memory.health.undelivered, memory.health.losses
     first = min(undelivered, default=memory.next_order)
     if memory.next_order - first > _MOST_MESSAGES or len(losses) > _MOST_LOST:
-        return Suspects(abandoned=abandoned)
+        return found
     lost = _lost(memory)
     if lost:
         # For each lost message, `_origin` also needs its sender's previous message.
@@ -91,12 +98,12 @@ def suspects_of(memory: Memory, clock_ms: int) -> Suspects:
         for order, at_ms, sender in memory.messages.sent_since(first, memory.next_order)
     }
     if not sent.keys() >= undelivered.keys():
-        return Suspects(abandoned=abandoned)
-    return Suspects(
-        _origin(memory, sent, lost),
-        None if lost else _recipient(memory, sent),
-        _unrequested(memory, sent),
-        abandoned,
+        return found
+    return replace(
+        found,
+        origin=_origin(memory, sent, lost),
+        recipient=None if lost else _recipient(memory, sent),
+        unrequested=_unrequested(memory, sent),
     )
 
 
@@ -232,6 +239,20 @@ def _abandoned(memory: Memory, clock_ms: int) -> Abandoned | None:
         return None
     names = [memory.participants.name(sender) for sender in senders]
     return Abandoned(len(retries), names[:_MOST_COMPARED], min(retries), max(retries))
+
+
+def _full_filters(memory: Memory, clock_ms: int) -> FullFilters | None:
+    since_ms = clock_ms - memory.settings.verdict_window_ms
+    rates = {
+        (by, one.m_bits, one.k): false_positive_rate(one.bits_set, one.m_bits, one.k)
+        for by, one in memory.filters.items()
+        if by != UNKNOWN and memory.participants.last_ms(by) >= since_ms
+    }
+    if not rates:
+        return None
+    _, m_bits, k = max(rates, key=lambda one: rates[one])
+    full = sum(rate > memory.settings.saturated_rate for rate in rates.values())
+    return FullFilters(full, len(rates), m_bits, k)
 
 
 def _may_lack(memory: Memory, by: int, failed: Mapping[int, _Sent]) -> bool:

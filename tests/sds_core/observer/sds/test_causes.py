@@ -12,18 +12,15 @@ from sds_core.observer.blindness import causes_of
 from sds_core.observer.causes import Cause
 from sds_core.observer.sds.evidence import Evidence, Found
 from sds_core.observer.sds.kind import CHANNELS
-from sds_core.observer.sds.participant_figures import (
-    ParticipantFigures,
-    ParticipantTable,
-)
 from sds_core.observer.sds.suspects import (
     Abandoned,
+    FullFilters,
     Origin,
     Recipient,
     Suspects,
     Unrequested,
 )
-from sds_core.observer.sds.totals import BloomGauge, ChannelTotals
+from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
 from tests.support.snapshots import snapshot_of
@@ -187,22 +184,15 @@ def test_ended_retries_of_few_messages_say_nothing(messages: int, failed: int) -
     assert kinds(totals) == []
 
 
-def saturated(full: int, others: int, heard_ms: int = CLOCK_MS, **changes: Any) -> Any:
+def saturated(full: int, others: int, **changes: Any) -> ChannelTotals:
     """A degraded channel with so many full filters, and others that are not."""
-    gauges = [BloomGauge(800, 1_000, 10)] * full + [BloomGauge(9, 1_000, 10)] * others
-    table = ParticipantTable(
-        [
-            ParticipantFigures(f"p{place}", heard_ms, filter=gauge)
-            for place, gauge in enumerate(gauges)
-        ]
-    )
     known: dict[str, Any] = {
         "verdict": Verdict.DEGRADED,
         "verdict_reason": "bloom_saturated",
         "evidence": evidence(),
-        "participant_table": msgspec.msgpack.encode(table),
     }
-    return channel(**(known | changes))
+    suspects = Suspects(filters=FullFilters(full, full + others, 1_000, 10))
+    return channel(suspects, **(known | changes))
 
 
 def test_full_filters_name_what_fits() -> None:
@@ -220,12 +210,11 @@ def test_full_filters_name_what_fits() -> None:
     [
         saturated(1, 0),
         saturated(2, 3),
-        saturated(2, 0, heard_ms=CLOCK_MS - 10 * MINUTE_MS - 1),
         saturated(2, 0, verdict_reason="undelivered"),
     ],
 )
 def test_few_full_filters_say_nothing(totals: ChannelTotals) -> None:
-    """Two of those heard lately, half of them, and no graver reason."""
+    """Two, half of them, and no graver reason."""
     assert kinds(totals) == []
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from sds_core.observer.sds.suspects import (
     Abandoned,
+    FullFilters,
     Origin,
     Recipient,
     Suspects,
@@ -214,3 +215,21 @@ def test_channel_that_is_well_has_no_suspects(channel: Channel) -> None:
     channel.sync("bob", at=62_000, lamport=1_001, holds=["m"])
     assert channel.verdict == ("ok", "ok")
     assert channel.totals.suspects is None
+
+
+def test_full_filters_of_all_participants_that_were_heard_are_counted(
+    channel: Channel,
+) -> None:
+    """Also of more participants than the page of the channel lists."""
+    full, usual = bytes([0xFE]) * 18_752, bytes([0x01]) * 18_752
+    channel.sync("silent", at=60_001, lamport=999, filter_=full)
+    for place in range(150):
+        filter_ = full if place >= 90 else usual
+        channel.sync(
+            f"p{place}", at=300_000 + place, lamport=1_000 + place, filter_=filter_
+        )
+    channel.sync("", at=660_001, lamport=2_000, filter_=full)
+    assert channel.verdict == ("degraded", "bloom_saturated")
+    assert suspects(channel).filters == FullFilters(61, 151, 150_000, 10)
+    channel.clock(660_002)
+    assert suspects(channel).filters == FullFilters(60, 150, 150_000, 10)
