@@ -24,11 +24,8 @@ from streaming.failure import hand_over
 from streaming.ledger.stores import Stores
 from streaming.ledger.view_register import ForgottenView
 
-_HOLES_KNOWN_AFTER_MS = 60_000
-"""Maximum time from the start of a capture gap until the tap's totals contain the gap.
-
-Event time, ms.
-"""
+_LATE_MS = 30_000
+"""How late the records can be that reveal a capture gap, event time, ms."""
 
 
 class _Output(NamedTuple):
@@ -257,7 +254,9 @@ class Sink:
                 settings,
             )
 
-        since_ms = self._clock_ms - _HOLES_KNOWN_AFTER_MS
+        # A tap may be silent for `tap_hole_ms` before a record shows that numbers are
+        # missing, and the numbers count as missing after the same time again.
+        since_ms = self._clock_ms - 2 * settings.tap_hole_ms - _LATE_MS
         for prefix, store in self._stores.by_kind.items():
             totals = views[prefix].totals
             store.findings.mark_incidents(partial(coincides, totals), since_ms)

@@ -32,6 +32,7 @@ from sds_core.observer.protocols import PROTOCOLS, kinds_of
 from sds_core.observer.sds.acknowledgements import DefiniteAcknowledgement
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
+from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.observer.tap_kind import TAPS
 from sds_core.observer.tap_view import TapTotals
 from sds_core.simulation.truth import Truth
@@ -69,11 +70,15 @@ def findings(tmp_path: Path) -> Findings:
 class Feed:
     """A sink with its stores, fed row by row."""
 
-    def __init__(self, findings: Findings) -> None:
+    def __init__(
+        self, findings: Findings, observer: ObserverSettings = DEFAULTS
+    ) -> None:
         stores = Stores.of(findings.ledger, kinds_of(PROTOCOLS), 9, True, True)
         assert stores.details is not None
         self.details = stores.details
-        self._sink = Sink(Board(), stores, None, str)
+        board = Board()
+        board.set(observer=observer)
+        self._sink = Sink(board, stores, None, str)
         self._batches = itertools.count()
 
     def batch(
@@ -186,6 +191,22 @@ def test_hole_found_much_later_marks_nothing(feed: Feed, findings: Findings) -> 
     feed.batch(861_000)
     feed.batch(990_000, west=holes)
     assert not findings.find_incidents(EVERYTHING)[0].tap_hole
+
+
+@pytest.mark.parametrize("tap_hole_ms", [15_000, 90_000, 86_400_000])
+def test_incident_in_a_silence_is_marked_when_it_counts_as_a_gap(
+    findings: Findings, tap_hole_ms: int
+) -> None:
+    """However long a silence must be for that."""
+    feed = Feed(findings, ObserverSettings(tap_hole_ms=tap_hole_ms))
+    silent = {"east": tap(780_000), "west": tap(780_000)}
+    feed.batch(800_001, [lost("m", 800_000)], **silent)
+    known_ms = 780_001 + tap_hole_ms
+    feed.batch(known_ms - 1, **silent)
+    marked = known_ms <= 800_001
+    assert [one.tap_hole for one in findings.find_incidents(EVERYTHING)] == [marked]
+    feed.batch(known_ms, **silent)
+    assert findings.find_incidents(EVERYTHING)[0].tap_hole
 
 
 @pytest.mark.kafka
