@@ -15,11 +15,11 @@ from sds_core.observer.mvds.limits import MOST_SHOWN
 from sds_core.observer.record import NO_SEQ
 from sds_core.observer.rule_settings import RuleSettings
 
-_SHOWN_MS = 10_000
-"""How long a payload is remembered for comparison, ms of the view's clock.
+_LATE_MS = 8_000
+"""How much longer than `replica_window_ms` a payload is remembered for comparison, ms.
 
-A short time is enough, because the copies of a payload are near each other in their
-partition.
+The view's clock may advance by more than the times of two copies differ. A short time
+is enough, because the copies of a payload are near each other in their partition.
 """
 
 
@@ -128,7 +128,8 @@ class Copies:
         self._ages.append(shown)
 
     def _forget_shown(self, clock_ms: int) -> None:
-        while self._ages and self._ages[0].clock_ms < clock_ms - _SHOWN_MS:
+        oldest_ms: int = clock_ms - self._settings.replica_window_ms - _LATE_MS
+        while self._ages and self._ages[0].clock_ms < oldest_ms:
             self._forget_oldest()
 
     def _forget_oldest(self) -> None:

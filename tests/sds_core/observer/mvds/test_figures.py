@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from sds_core.observer.mvds.kind import SHARD_VIEWS
@@ -277,6 +279,15 @@ def test_copy_has_bytes_and_peers_of_a_payload_of_another_tap(
     """And it comes within the window."""
     first = sent(0, "a", "b", acks=[1], observer="x")
     assert observed([first, second])["unknown"].payloads == payloads
+
+
+def test_copy_is_recognised_however_long_the_window_is() -> None:
+    """Payloads are remembered for longer than the window."""
+    settings = replace(DEFAULTS, replica_window_ms=60_000)
+    first = sent(0, "a", "b", messages=[1], observer="x")
+    copy = sent(60_000, "a", "b", messages=[1], observer="y")
+    found = observed([first, copy], settings=settings)
+    assert (found["unknown"].payloads, found["unknown"].replicas) == (1, 1)
 
 
 def test_record_that_kafka_delivers_twice_changes_nothing() -> None:
