@@ -52,8 +52,9 @@ class ShardView:
         self._journal = journal
         # How long after the latest payload a figure or a verdict may still change, even
         # if no further payload arrives.
-        self._active_ms = (
-            settings.verdict_window_ms + settings.ack_deadline_ms + STEP_MS
+        self._active_ms = max(
+            settings.verdict_window_ms + settings.ack_deadline_ms + STEP_MS,
+            settings.warm_up_ms,
         )
         self._begin(totals or ShardTotals(), state or ShardState())
 

@@ -393,6 +393,20 @@ def test_idle_topic_needs_no_view_after_its_last_change() -> None:
     assert {one.next_deadline_ms for one in monitor.views.values()} == {None}
 
 
+@pytest.mark.parametrize("warm_up_ms", [30_000, 3_600_000])
+def test_silent_group_warms_up(warm_up_ms: int) -> None:
+    """The views are called until its verdict has changed."""
+    monitor = Monitor(replace(DEFAULTS, warm_up_ms=warm_up_ms))
+    monitor.batch([sent(0, "a", "b", messages=[1]), sent(1, "b", "a", acks=[1])], 2)
+    for _ in range(1_000):
+        due = [one.next_deadline_ms for one in monitor.views.values()]
+        if None in due:
+            break
+        monitor.batch([], min(ms for ms in due if ms is not None) + 1 - START_MS)
+    assert {one.next_deadline_ms for one in monitor.views.values()} == {None}
+    assert {one.verdict for one in monitor.groups().values()} == {Verdict.QUIET}
+
+
 def test_parts_of_minutes_join_to_the_figures_of_the_group() -> None:
     """Of each view the latest minute counts: it emits those that changed."""
     monitor = Monitor()
