@@ -60,7 +60,7 @@ class ObserverSettings:
     # Section 9: a participant or a filter counts as current if it was seen within this
     # time.
     lately_ms: int = 600_000
-    # Sections 8 and 9: a filter with a false-positive rate above this is too full.
+    # Section 8: a filter with a false-positive rate above this is too full.
     saturated_rate: float = 0.01
     # Section 9: length of a rate-limit epoch (64/WAKU2-NETWORK), aligned to Unix time.
     epoch_ms: int = 600_000

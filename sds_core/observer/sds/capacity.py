@@ -21,6 +21,8 @@ _LEAST_GROWTH_MS = 60_000
 Ids arrive in bursts, so an estimate over a shorter time would be wrong.
 """
 
+_ONE_PERCENT = 0.01
+
 _FAR_MS = 365 * 86_400_000
 """If a filter needs more time than this to reach the limit of the false-positive rate,
 the filter counts as not growing."""
@@ -136,7 +138,7 @@ class Capacity:
         lasted_ms, grown = trace.time_ms - from_ms, ids - from_ids
         if lasted_ms < _LEAST_GROWTH_MS or grown <= 0:
             return None
-        bits = self._settings.saturated_rate ** (1 / trace.k) * trace.m_bits
+        bits = _ONE_PERCENT ** (1 / trace.k) * trace.m_bits
         limit = estimated_ids(int(bits), trace.m_bits, trace.k)
         # If every bit is set, the estimated number of ids is infinite, so the limit is
         # already exceeded.

@@ -167,6 +167,14 @@ def test_filter_that_grows_passes_one_percent(channel: Channel) -> None:
     assert forecast(channel) == pytest.approx(AT + 120_000, abs=NEARLY_MS)
 
 
+def test_forecast_of_one_percent_does_not_depend_on_the_verdict() -> None:
+    """A channel may be degraded only at a higher rate."""
+    channel = Channel.after_warm_up(replace(DEFAULTS, saturated_rate=0.2))
+    fill(channel, AT, 0)
+    fill(channel, AT + 60_000, HALF)
+    assert forecast(channel) == pytest.approx(AT + 120_000, abs=NEARLY_MS)
+
+
 @pytest.mark.parametrize(("lasted_ms", "known"), [(59_999, False), (60_000, True)])
 def test_growth_takes_a_minute_to_show(
     channel: Channel, lasted_ms: int, known: bool
