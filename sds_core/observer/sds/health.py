@@ -286,7 +286,9 @@ class Health:
         self._state.last_expired_ms = later(self._state.last_expired_ms, time_ms)
         # The dialect of the episode is unknown here, so its start is calculated with
         # the longest repair window.
-        began_ms = time_ms - self._settings.repair_window_nim_ms
+        settings = self._settings
+        longest_ms = max(settings.repair_window_spec_ms, settings.repair_window_nim_ms)
+        began_ms = time_ms - longest_ms
         _begin_last(self._state.expired, time_ms, began_ms)
         self._leaves_after(time_ms)
 

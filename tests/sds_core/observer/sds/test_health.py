@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from tests.support.channel import START_LAMPORT, Channel
+from sds_core.observer.settings import DEFAULTS
+from sds_core.wire import Dialect
+from tests.support.channel import START_LAMPORT, START_MS, Channel
 from tests.support.observer.health import WINDOW_MS, lose, missed_messages
 
 
@@ -237,6 +241,19 @@ def test_newest_expiry_counts(channel: Channel) -> None:
     assert channel.verdict == ("degraded", "repair_expired")
     channel.clock(400_000 + 135_000 + WINDOW_MS + 1)
     assert channel.verdict == ("quiet", "quiet")
+
+
+@pytest.mark.parametrize("dialect", Dialect)
+def test_expired_repair_began_at_its_request_or_earlier(dialect: Dialect) -> None:
+    """Whichever dialect has the longer repair window."""
+    window_ms = 1_000_000
+    settings = replace(DEFAULTS, **{f"repair_window_{dialect.value}_ms": window_ms})
+    channel = Channel.after_warm_up(settings, dialect)
+    channel.sync("bob", at=1_000_000, requests=["m"])
+    channel.clock(1_000_000 + window_ms + 1)
+    assert channel.totals.evidence is not None
+    ((began_ms, _, _),) = channel.totals.evidence.expired
+    assert began_ms <= START_MS + 1_000_000
 
 
 def test_unacknowledged_comes_before_an_expired_repair(channel: Channel) -> None:
