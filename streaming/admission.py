@@ -168,6 +168,7 @@ class Admission:
         wall_ms: int,
         target: Target | None = None,
         quiet_ms: int = 0,
+        answering_ms: int = 0,
     ) -> Position:
         """The end of the next batch; `start` itself if no record is unread.
 
@@ -180,6 +181,7 @@ class Admission:
                 partitions.
             quiet_ms: Wall time, Unix ms, of the last plan that began at `start` and
                 found nothing to read; 0 if no such plan exists.
+            answering_ms: See `Unread`.
 
         Raises:
             Exception: The errors of `check`.
@@ -201,7 +203,15 @@ class Admission:
             arrived = {p: at.offset + 1 for p, at in newest.items()}
             held = {p: max(end, arrived.get(p, 0)) for p, end in held.items()}
             ends = {p: max(end, held[p]) for p, end in ends.items()}
-        unread = Unread(placed, ends, held, looks, wall_ms, believed_ms)
+        unread = Unread(
+            placed,
+            ends,
+            held,
+            looks,
+            wall_ms,
+            believed_ms,
+            answering_ms=answering_ms,
+        )
         if target is None:
             end = self._live_end(unread, newest)
         else:

@@ -154,6 +154,8 @@ class Unread:
         wall_ms: Wall time of the admission, Unix ms.
         believed_ms: Sum of `wall_ms` and the lead of the topic's clock over wall time.
         unmoved: Partitions whose unread records cannot advance T, as far as is known.
+        answering_ms: Wall time since when Kafka has answered, Unix ms; 0 if unknown.
+            Before this time, no partition was idle.
     """
 
     start: Position
@@ -163,6 +165,7 @@ class Unread:
     wall_ms: int
     believed_ms: int
     unmoved: Collection[int] = ()
+    answering_ms: int = 0
 
     @property
     def partitions(self) -> list[int]:
@@ -227,8 +230,8 @@ class Unread:
         return set(self.partitions).difference(self.unmoved)
 
     def _is_idle(self, partition: int) -> bool:
-        silent_ms = self.wall_ms - self.start.partitions[partition].moved_ms
-        return silent_ms > IDLE_PARTITION_MS
+        moved_ms = self.start.partitions[partition].moved_ms
+        return self.wall_ms - max(moved_ms, self.answering_ms) > IDLE_PARTITION_MS
 
 
 def count_rows(starts: Mapping[int, int], ends: Mapping[int, int]) -> int:

@@ -52,6 +52,18 @@ _LEAST_PASSED_BYTES = 8 * 1024 * 1024
 If the size limit of batches is greater, the worker may yield up to that limit.
 """
 
+_LONGEST_PLAN_MS = 10_000
+"""If a plan takes more wall time than this, the batch is planned again, ms.
+
+While a plan waits for an answer from Kafka, taps may write records. If the wall time
+from before the wait applied, these records would be from the future. After the wait,
+taps write the records that they have buffered to one partition after the other, so no
+partition is idle at first.
+"""
+
+_MOST_PLANS = 3
+"""Maximum number of plans of a batch; a plan may also take long for another reason."""
+
 _SMALL_BATCH_RECORDS = 64
 """A batch with at most this number of records is read by a single worker.
 
@@ -164,6 +176,9 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         # For the last plan that found no unread records: the position at which it
         # began, and its wall time, Unix ms.
         self._quiet: tuple[Position | None, int] = (None, 0)
+        # Wall time of the end of Kafka's last outage that a plan has noticed, Unix ms;
+        # 0 if no plan has noticed one.
+        self._answering_ms = 0
         # Number of records that cannot be read, because Kafka deleted them after their
         # batch was planned. The next planned position counts them as skipped.
         self._unreadable = 0
@@ -206,11 +221,19 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """End of the next batch; `start` if no records or requests are new."""
         position = Position.from_json(start)
-        now_ms = _wall_ms()
         after, quiet_ms = self._quiet
-        end = self._admission().plan(
-            position, now_ms, self._target, quiet_ms if position == after else 0
-        )
+        if position != after:
+            quiet_ms = 0
+        for _ in range(_MOST_PLANS):
+            now_ms = _wall_ms()
+            # If the wall clock was set back, this time is set back too.
+            self._answering_ms = min(self._answering_ms, now_ms)
+            end = self._admission().plan(
+                position, now_ms, self._target, quiet_ms, self._answering_ms
+            )
+            if (planned_ms := _wall_ms()) - now_ms <= _LONGEST_PLAN_MS:
+                break
+            self._answering_ms = planned_ms
         if end == position:
             self._quiet = (position, now_ms)
         if (register := self._opened_register()) is not None:
