@@ -120,6 +120,7 @@ class SourceSettings:
         window: Range of record times that a job reads before it ends. If None, the
             times are not limited; otherwise, `start` has no effect.
         requests: File with requests to forget views (`streaming.ledger.view_register`).
+        answering_ms: See `streaming.position.Unread`.
     """
 
     kafka: KafkaSettings
@@ -130,6 +131,7 @@ class SourceSettings:
     skip_lost: bool = False
     window: Window | None = None
     requests: str | None = None
+    answering_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)

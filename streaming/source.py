@@ -176,9 +176,8 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         # For the last plan that found no unread records: the position at which it
         # began, and its wall time, Unix ms.
         self._quiet: tuple[Position | None, int] = (None, 0)
-        # Wall time of the end of Kafka's last outage that a plan has noticed, Unix ms;
-        # 0 if no plan has noticed one.
-        self._answering_ms = 0
+        # Wall time of the end of Kafka's last outage, Unix ms; 0 if it is unknown.
+        self._answering_ms = settings.answering_ms
         # Number of records that cannot be read, because Kafka deleted them after their
         # batch was planned. The next planned position counts them as skipped.
         self._unreadable = 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import SparkSession
 
@@ -62,6 +62,10 @@ class Supervisor:
                     if self.pending.job is not None:
                         at_end(self.pending.job)
                     return
+                failure, _ = pause
+                if failure.unreachable:
+                    source = replace(self.settings.source, answering_ms=wall_ms())
+                    self.settings = replace(self.settings, source=source)
 
     def _run_once(
         self, watch: TopicWatch, at_end: Callable[[Job], None]
