@@ -220,21 +220,22 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """End of the next batch; `start` if no records or requests are new."""
         position = Position.from_json(start)
+        now_ms = _wall_ms()
         after, quiet_ms = self._quiet
         if position != after:
             quiet_ms = 0
         for _ in range(_MOST_PLANS):
-            now_ms = _wall_ms()
             # If the wall clock was set back, this time is set back too.
             self._answering_ms = min(self._answering_ms, now_ms)
             end = self._admission().plan(
                 position, now_ms, self._target, quiet_ms, self._answering_ms
             )
-            if (planned_ms := _wall_ms()) - now_ms <= _LONGEST_PLAN_MS:
+            if end == position:
+                self._quiet = (position, now_ms)
+            planned_ms = _wall_ms()
+            if planned_ms - now_ms <= _LONGEST_PLAN_MS:
                 break
-            self._answering_ms = planned_ms
-        if end == position:
-            self._quiet = (position, now_ms)
+            now_ms = self._answering_ms = planned_ms
         if (register := self._opened_register()) is not None:
             end = end.with_requests(register.newest_request(), position)
         if end == position:
