@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -63,7 +63,7 @@ class _Entry(Table, frozen=True, rename="kebab"):
             raise ValueError(message)
         mute = self.mute_until
         if mute is not None and not (isinstance(mute, datetime) and mute.tzinfo):
-            value = repr(mute) if isinstance(mute, str) else mute
+            value = mute if isinstance(mute, date | time) else shown(mute)
             message = (
                 f"has mute-until = {value}: write date, time and offset without "
                 "quotes, such as 2026-12-01T08:00:00Z"
