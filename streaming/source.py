@@ -62,7 +62,11 @@ partition is idle at first.
 """
 
 _MOST_PLANS = 3
-"""Maximum number of plans of a batch; a plan may also take long for another reason."""
+"""Maximum number of plans of a batch.
+
+If the last plan also took long, a batch has one plan: then, plans take long for another
+reason than an outage.
+"""
 
 _SMALL_BATCH_RECORDS = 64
 """A batch with at most this number of records is read by a single worker.
@@ -178,6 +182,7 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._quiet: tuple[Position | None, int] = (None, 0)
         # Wall time of the end of Kafka's last outage, Unix ms; 0 if it is unknown.
         self._answering_ms = settings.answering_ms
+        self._plans_slowly = False
         # Number of records that cannot be read, because Kafka deleted them after their
         # batch was planned. The next planned position counts them as skipped.
         self._unreadable = 0
@@ -224,7 +229,8 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         after, quiet_ms = self._quiet
         if position != after:
             quiet_ms = 0
-        for _ in range(_MOST_PLANS):
+        was_slow = self._plans_slowly
+        for _ in range(1 if was_slow else _MOST_PLANS):
             # If the wall clock was set back, this time is set back too.
             self._answering_ms = min(self._answering_ms, now_ms)
             end = self._admission().plan(
@@ -233,7 +239,8 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if end == position:
                 self._quiet = (position, now_ms)
             planned_ms = _wall_ms()
-            if planned_ms - now_ms <= _LONGEST_PLAN_MS:
+            self._plans_slowly = planned_ms - now_ms > _LONGEST_PLAN_MS
+            if was_slow or not self._plans_slowly:
                 break
             now_ms = self._answering_ms = planned_ms
         if (register := self._opened_register()) is not None:

@@ -136,6 +136,33 @@ def test_partition_is_not_idle_because_kafka_did_not_answer(
     assert clock_after(end)[1] == WALL_MS + 50_000
 
 
+def test_plans_that_always_take_long_are_not_repeated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Only the first is, as after an outage; a silent partition counts as idle."""
+    wall_ms = WALL_MS
+    monkeypatch.setattr("streaming.source._wall_ms", lambda: wall_ms)
+    topic = ListedTopic([WALL_MS], [WALL_MS])
+    reader = SdsFramesReader(SourceSettings(KafkaSettings("", "frames")))
+    monkeypatch.setattr(reader, "_admission", topic.admission)
+    plans = 0
+
+    def describe() -> Topic:
+        nonlocal wall_ms, plans
+        wall_ms, plans = wall_ms + 11_000, plans + 1
+        topic.append(0, wall_ms)
+        return Topic(None, topic.partitions())
+
+    monkeypatch.setattr(topic, "describe", describe)
+    end = Position().to_json()
+    made = []
+    for _ in range(6):
+        end = reader.latestOffset(end, None)  # type: ignore[arg-type]
+        made.append(plans)
+    assert made == [3, 4, 5, 6, 7, 8]
+    assert end["clock_ms"] > WALL_MS + 30_000
+
+
 @pytest.mark.parametrize("skip_lost", [False, True])
 def test_records_that_are_deleted_while_a_batch_reads_them(
     monkeypatch: pytest.MonkeyPatch, skip_lost: bool
