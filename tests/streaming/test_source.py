@@ -9,7 +9,6 @@ import msgspec
 import pytest
 
 from connectors.kafka.consumer import OffsetRange
-from connectors.kafka.offsets import Topic
 from connectors.kafka.settings import KafkaSettings, RecordsLost
 from sds_core.observer.dead_letter_view import DEAD_LETTERS, DeadLetterDigest
 from streaming.position import Position
@@ -74,93 +73,6 @@ def test_planned_batch_is_read_without_records_that_an_election_took(
         (0, 0, 1, 1),
         (1, 0, 2, 2),
     ]
-
-
-@pytest.mark.parametrize("outages", [1, 2])
-def test_record_that_is_written_while_a_plan_waits_is_not_from_the_future(
-    monkeypatch: pytest.MonkeyPatch, outages: int
-) -> None:
-    """Kafka does not answer, taps buffer their records, and write them before it."""
-    wall_ms = WALL_MS
-    monkeypatch.setattr("streaming.source._wall_ms", lambda: wall_ms)
-    topic = ListedTopic([WALL_MS])
-    reader = SdsFramesReader(SourceSettings(KafkaSettings("", "frames")))
-    monkeypatch.setattr(reader, "_admission", topic.admission)
-    start = reader.latestOffset(Position().to_json(), None)  # type: ignore[arg-type]
-    left = outages
-
-    def describe() -> Topic:
-        nonlocal left, wall_ms
-        if left:
-            left -= 1
-            wall_ms += 100_000
-            topic.append(0, wall_ms)
-        return Topic(None, topic.partitions())
-
-    monkeypatch.setattr(topic, "describe", describe)
-    end = Position.from_json(reader.latestOffset(start, None))  # type: ignore[arg-type]
-    assert end.clock_ms == end.admitted_ms == WALL_MS + outages * 100_000
-
-
-def test_partition_is_not_idle_because_kafka_did_not_answer(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Taps write what they have buffered to one partition after the other."""
-    wall_ms = WALL_MS
-    monkeypatch.setattr("streaming.source._wall_ms", lambda: wall_ms)
-    topic = ListedTopic([WALL_MS], [WALL_MS])
-    reader = SdsFramesReader(SourceSettings(KafkaSettings("", "frames")))
-    monkeypatch.setattr(reader, "_admission", topic.admission)
-    waits_ms = 100_000
-
-    def describe() -> Topic:
-        nonlocal wall_ms, waits_ms
-        wall_ms, waits_ms = wall_ms + waits_ms, 0
-        return Topic(None, topic.partitions())
-
-    def clock_after(start: dict[str, Any]) -> tuple[dict[str, Any], int]:
-        end = reader.latestOffset(start, None)  # type: ignore[arg-type]
-        return end, end["clock_ms"]
-
-    end, clock_ms = clock_after(Position().to_json())
-    assert clock_ms == WALL_MS
-    monkeypatch.setattr(topic, "describe", describe)
-    topic.append(0, WALL_MS + 100_000)
-    end, clock_ms = clock_after(end)
-    assert (wall_ms, clock_ms) == (WALL_MS + 100_000, WALL_MS)
-    wall_ms += 30_000
-    assert clock_after(end) == (end, WALL_MS)
-    wall_ms += 1
-    assert clock_after(end)[1] == WALL_MS + 100_000
-    topic.append(1, WALL_MS + 50_000)
-    assert clock_after(end)[1] == WALL_MS + 50_000
-
-
-def test_plans_that_always_take_long_are_not_repeated(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Only the first is, as after an outage; a silent partition counts as idle."""
-    wall_ms = WALL_MS
-    monkeypatch.setattr("streaming.source._wall_ms", lambda: wall_ms)
-    topic = ListedTopic([WALL_MS], [WALL_MS])
-    reader = SdsFramesReader(SourceSettings(KafkaSettings("", "frames")))
-    monkeypatch.setattr(reader, "_admission", topic.admission)
-    plans = 0
-
-    def describe() -> Topic:
-        nonlocal wall_ms, plans
-        wall_ms, plans = wall_ms + 11_000, plans + 1
-        topic.append(0, wall_ms)
-        return Topic(None, topic.partitions())
-
-    monkeypatch.setattr(topic, "describe", describe)
-    end = Position().to_json()
-    made = []
-    for _ in range(6):
-        end = reader.latestOffset(end, None)  # type: ignore[arg-type]
-        made.append(plans)
-    assert made == [3, 4, 5, 6, 7, 8]
-    assert end["clock_ms"] > WALL_MS + 30_000
 
 
 @pytest.mark.parametrize("skip_lost", [False, True])
