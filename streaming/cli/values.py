@@ -26,9 +26,9 @@ _GREATEST = 2**63 - 1
 """The greatest integer that 64 bits hold."""
 
 
-_LONGEST_DAYS = 36_500
-"""The longest duration, in days. A time that is further away would exceed 64 bits, or
-the range of dates."""
+_LONGEST_DAYS = 100_000
+"""The longest duration, in days. A time that is much further away would exceed 64 bits,
+in ns, or the range of dates."""
 
 
 class Text(click.ParamType[str]):
