@@ -96,13 +96,13 @@ class MirrorIndex:
         Raises:
             KafkaUnreachable: No broker answered.
             TopicReplaced: The topic was deleted and recreated.
-            StorageError: The file cannot be written.
+            StorageError: The file cannot be written, or is damaged.
         """
+        known = self._position()
         with closing(TopicOffsets(self._kafka)) as offsets:
             topic = offsets.describe()
             ends = offsets.latest(topic.partitions)
             earliest = offsets.earliest(topic.partitions)
-        known = self._position()
         if known is not None and known.topic != topic.id:
             raise TopicReplaced(self._kafka.topic, known.topic or "", topic.id or "")
         position = {} if known is None else known.offsets

@@ -599,7 +599,7 @@ def test_clock_that_was_ahead_before_a_restart_delays_nothing() -> None:
 
 @pytest.mark.rule("rc-seg-partial", "rc-seg-timeout")
 def test_incomplete_payload_survives_a_restart() -> None:
-    """Its wait begins anew: no segment could come while the process was away."""
+    """Its wait begins again: no segment could arrive while the process was off."""
     options = replace(LIMITED, rate_limit=None)
     alice, bob = started("alice", options), started("bob", options)
     chunks = alice.apply(Send(bytes(3 * SHARE)), START_MS).dispatches
@@ -617,7 +617,7 @@ def test_incomplete_payload_survives_a_restart() -> None:
 @pytest.mark.rule("rc-seg-partial", "rc-seg-timeout")
 @pytest.mark.parametrize("pause", [Stop(), OFFLINE], ids=["stopped", "offline"])
 def test_incomplete_payload_survives_a_pause(pause: Stop | ConnectionChanged) -> None:
-    """Its wait begins anew, as after a restart: no segment could come."""
+    """Its wait begins again, as after a restart: no segment could arrive."""
     options = replace(LIMITED, rate_limit=None)
     alice, bob = started("alice", options), started("bob", options)
     chunks = alice.apply(Send(bytes(3 * SHARE)), START_MS).dispatches
